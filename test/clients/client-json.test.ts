@@ -16,7 +16,7 @@ describe('clientFromJson', () => {
       message: /must be a list of strings/,
     },
     {
-      name: 'a list that holds something else',
+      name: 'a list with another type',
       json: { scope: ['a', 5] },
       key: 'scope',
       message: /must be a list of strings/,
@@ -40,7 +40,7 @@ describe('clientFromJson', () => {
       message: /positive number of seconds/,
     },
     {
-      name: 'a flag that is neither',
+      name: 'an invalid boolean',
       json: { allowpublic: 'maybe' },
       key: 'allowpublic',
       message: /must be a boolean/,
@@ -71,7 +71,7 @@ describe('clientFromJson', () => {
       key: 'client_secret',
       message: /^Client secret is required for grant type/,
     },
-    { name: 'keys that are no JSON', json: { jwks: '{' }, key: 'jwks', message: /cannot be parsed/ },
+    { name: 'invalid JSON as jwks', json: { jwks: '{' }, key: 'jwks', message: /cannot be parsed/ },
     { name: 'keys that are not objects', json: { jwks: { keys: [5] } }, key: 'jwks', message: /cannot be parsed/ },
     ...['javascript:alert(1)', 'data:text/html,x', '/bye', 'https://a.example/\\b'].map(uri => ({
       name: `the logout target '${uri}'`,
@@ -104,7 +104,7 @@ describe('clientFromJson', () => {
       message: /looks like a secret/,
     })),
     {
-      name: 'a key with NUL',
+      name: 'a key with a NUL character',
       json: { jwks: { kty: 'EC', kid: 'a\0' } },
       key: 'jwks',
       message: /^jwks contains characters that cannot be stored$/,
@@ -117,13 +117,13 @@ describe('clientFromJson', () => {
       message: /maximum of keys/,
     },
     {
-      name: 'several keys without names',
+      name: 'several keys without kid',
       json: { jwks: { keys: [{ kty: 'RSA', kid: 'a' }, { kty: 'RSA' }] } },
       key: 'jwks',
       message: /kid is required/,
     },
     ...['not a uri', 'urn:example', 'http://a.example/request', 'https://me:pw@a.example/request'].map(uri => ({
-      name: `the address of request objects '${uri}'`,
+      name: `the request URI '${uri}'`,
       json: { request_uris: ['https://a.example/request#hash', 'http://localhost:3000/request', uri] },
       key: 'request_uris',
       message: /^request_uris\[2\] must be an https URL without credentials$/,
@@ -138,9 +138,9 @@ describe('clientFromJson', () => {
       key: Object.keys(json)[0] ?? '',
       message: /^\w+ is not supported$/,
     })),
-    { name: 'a relative key address', json: { jwks_uri: '/jwks' }, key: 'jwks_uri', message: /absolute URL/ },
+    { name: 'a relative jwks_uri', json: { jwks_uri: '/jwks' }, key: 'jwks_uri', message: /absolute URL/ },
     {
-      name: 'a key address of another scheme',
+      name: 'a jwks_uri with another scheme',
       json: { jwks_uri: 'file:///etc/passwd' },
       key: 'jwks_uri',
       message: /https or http/,
@@ -154,7 +154,7 @@ describe('clientFromJson', () => {
     })
   }
 
-  it('reports the problems in the order of the interface', () => {
+  it('reports problems in the order of UAA', () => {
     const { problems } = read({ client_id: 'a/b', authorized_grant_types: ['implicit', 'magic'] })
     assert.deepEqual(
       problems.map(({ key }) => key),
@@ -163,44 +163,52 @@ describe('clientFromJson', () => {
   })
 
   const accepted = [
-    { name: 'null counts as absent', json: { name: null, scope: null, note: null }, want: {} },
-    { name: 'autoapprove may be the word true', json: { autoapprove: 'true' }, want: { autoapprove: true } },
+    { name: 'treats null as absent', json: { name: null, scope: null, note: null }, want: {} },
+    { name: "accepts the string 'true' for autoapprove", json: { autoapprove: 'true' }, want: { autoapprove: true } },
     {
-      name: 'autoapprove may hold the word true, as the API answers it',
+      name: "accepts ['true'] for autoapprove, as returned by the API",
       json: { autoapprove: ['true'] },
       want: { autoapprove: true },
     },
-    { name: 'autoapprove false is nothing', json: { autoapprove: false }, want: {} },
-    { name: 'items of scope are split at commas', json: { scope: ['a,b', 'c'] }, want: { scope: ['a', 'b', 'c'] } },
-    { name: 'a list may be words', json: { authorities: 'a b,c\n d' }, want: { authorities: ['a', 'b', 'c', 'd'] } },
-    { name: 'allowpublic false is kept apart from absent', json: { allowpublic: false }, want: { allowPublic: false } },
+    { name: 'treats autoapprove: false as absent', json: { autoapprove: false }, want: {} },
+    { name: 'splits items of scope at commas', json: { scope: ['a,b', 'c'] }, want: { scope: ['a', 'b', 'c'] } },
     {
-      name: 'jwks_uri wins over jwks',
+      name: 'accepts lists as strings',
+      json: { authorities: 'a b,c\n d' },
+      want: { authorities: ['a', 'b', 'c', 'd'] },
+    },
+    {
+      name: 'distinguishes allowpublic: false from absent',
+      json: { allowpublic: false },
+      want: { allowPublic: false },
+    },
+    {
+      name: 'prefers jwks_uri to jwks',
       json: { jwks: { kty: 'RSA' }, jwks_uri: 'https://a.example/jwks' },
       want: { jwksUri: 'https://a.example/jwks' },
     },
     {
-      name: 'keys may be JSON text of one key',
+      name: 'accepts one key as a JSON string',
       json: { jwks: '{"kty":"EC"}' },
       want: { jwks: '{"keys":[{"kty":"EC"}]}' },
     },
     {
-      name: 'a secret is never an attribute',
+      name: 'does not store secrets as attributes',
       json: { client_secret: 's', secondary_client_secret: 't', client_jwt_config: 'x' },
       want: {},
     },
     {
-      name: 'other properties are attributes',
+      name: 'stores other members as attributes',
       json: { signup_redirect_url: 'https://a.example' },
       want: { additional: { signup_redirect_url: 'https://a.example' } },
     },
     {
-      name: 'no encryption is what every client has',
+      name: 'accepts none as an encryption algorithm',
       json: { id_token_encrypted_response_alg: 'none' },
       want: { additional: { id_token_encrypted_response_alg: 'none' } },
     },
     {
-      name: 'names about secrets are no secrets',
+      name: 'accepts attributes whose names only mention secrets',
       json: { password_reset_url: 'https://a.example', client_secret_expires_at: 0, has_secret: true, secret: null },
       want: {
         additional: { password_reset_url: 'https://a.example', client_secret_expires_at: 0, has_secret: true },
@@ -225,12 +233,12 @@ describe('clientFromJson', () => {
     })
   }
 
-  it('keeps an empty secret, which is one, though it satisfies no rule that asks for one', () => {
+  it('accepts an empty secret, except for grants that require one', () => {
     assert.deepEqual(read({ client_secret: '' }).secrets, [''])
     assert.equal(read({ client_secret: '', authorized_grant_types: 'client_credentials' }).problems.length, 1)
   })
 
-  it('puts the second secret last, because the newest one feeds rev_sig', () => {
+  it('returns the second secret last, because the newest one feeds rev_sig', () => {
     assert.deepEqual(read({ secondary_client_secret: 'two', client_secret: 'one' }).secrets, ['one', 'two'])
   })
 })

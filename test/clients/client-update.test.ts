@@ -17,8 +17,8 @@ const made = (json: Readonly<Record<string, unknown>>): Client => {
   return { ...definition, zoneId: 'svc', secrets: [], createdAt: later, updatedAt: later }
 }
 
-describe('a client record', () => {
-  it('is answered as it is documented, for every valid one', () => {
+describe('A client record', () => {
+  it('is returned as documented if valid', () => {
     fc.assert(
       fc.property(clientRecords, json => {
         assert.deepEqual(clientToJson(made(json)), { ...documented(json), lastModified: later.getTime() })
@@ -26,7 +26,7 @@ describe('a client record', () => {
     )
   })
 
-  it('is the same after it was read and written back', () => {
+  it('is unchanged after being read and written back', () => {
     fc.assert(
       fc.property(clientRecords, json => {
         const stored = made(json)
@@ -36,7 +36,7 @@ describe('a client record', () => {
         })
         assert.deepEqual(problems, [])
         const { allowPublic, ...left } = stored
-        // Said again, `false` removes it.
+        // Sent again, `false` removes it.
         assert.deepEqual(
           updatedClient(stored, definition, later),
           allowPublic === true ? { ...left, allowPublic } : left,
@@ -45,7 +45,7 @@ describe('a client record', () => {
     )
   })
 
-  it('is the same after an update that says nothing', () => {
+  it('is unchanged after an empty update', () => {
     const stored = client({ ...fullClient, allowPublic: true, accessTokenSeconds: 60, refreshTokenSeconds: 60 })
     const json = mergedJson(stored, { client_id: stored.clientId })
     const { definition, problems } = clientFromJson(json, rules, { as: 'updated', withSecondSecret: false })
@@ -54,7 +54,7 @@ describe('a client record', () => {
     assert.deepEqual(updatedClient(stored, definition, stored.updatedAt), want)
   })
 
-  it('never fails with an internal error, whatever its content', () => {
+  it('never causes an internal error', () => {
     const keys = Object.keys({ ...clientToJson(client(fullClient)), client_secret: 1, jwks: 1, jwks_uri: 1 })
     const json = fc.dictionary(fc.oneof(fc.constantFrom(...keys), fc.string()), fc.jsonValue({ maxDepth: 4 }))
     fc.assert(
@@ -69,7 +69,7 @@ describe('a client record', () => {
   })
 })
 
-describe('an update', () => {
+describe('A client update', () => {
   const stored = client({
     scope: ['a', 'b'],
     autoapprove: ['a', 'b'],
@@ -88,7 +88,7 @@ describe('an update', () => {
     return updatedClient(stored, definition, later)
   }
 
-  it('drops what was approved and is no scope any more', () => {
+  it('removes autoapprove entries that are no longer scopes', () => {
     assert.deepEqual(updated({ scope: ['b'] }).autoapprove, ['b'])
   })
 
@@ -99,12 +99,12 @@ describe('an update', () => {
     }
   })
 
-  it('keeps what only the server sets, and reads it from no request', () => {
+  it('keeps and ignores read-only members', () => {
     const { createdWith, additional } = updated({ createdwith: 'me', note: null, resource_ids: ['x'] })
     assert.deepEqual([createdWith, additional], ['zones.write', {}])
   })
 
-  it('keeps secrets, and keys unless it has others', () => {
+  it('keeps secrets, and keys unless others are sent', () => {
     const { secrets, jwks, jwksUri, createdAt, updatedAt } = updated({ client_secret: 'x', jwks: null, jwks_uri: null })
     assert.deepEqual([secrets, jwks, jwksUri], [stored.secrets, stored.jwks, undefined])
     const moved = updated({ jwks_uri: 'https://a.example/' })
@@ -114,7 +114,7 @@ describe('an update', () => {
     assert.deepEqual([createdAt, updatedAt], [stored.createdAt, later])
   })
 
-  it('keeps whose JWTs it trusts unless it has a list, and an empty one removes them', () => {
+  it('keeps jwt_creds unless sent, and removes them by an empty list', () => {
     const entry = { sub: 's', iss: 'https://issuer.example' }
     const trusting = { ...stored, jwtCreds: [entry] }
     const after = (json: Readonly<Record<string, unknown>>): unknown => {
@@ -138,7 +138,7 @@ describe('an update', () => {
     ['access_token_validity', []],
     ['refresh_token_validity', false],
   ] as const) {
-    it(`does not take ${JSON.stringify(value)} for no ${key}`, () => {
+    it(`rejects ${JSON.stringify(value)} as ${key}`, () => {
       const json = mergedJson(stored, { [key]: value })
       const { problems } = clientFromJson(json, rules, { as: 'updated', withSecondSecret: false })
       assert.deepEqual(

@@ -14,8 +14,8 @@ const SEARCH: Config = {
 const COMPARE: Config = { ...SEARCH, ldapProfileFile: 'ldap/ldap-search-and-compare.xml' }
 const GROUPS: Config = { ...BIND, ldapGroupFile: 'ldap/ldap-groups-as-scopes.xml' }
 
-describe('the settings of a directory', () => {
-  it('have what every directory has alike where the record is silent, and no account', () => {
+describe('readDirectorySettings', () => {
+  it('applies defaults, without a bind account', () => {
     assert.deepEqual(readDirectorySettings(BIND), {
       urls: [{ hostname: 'directory.example', port: 389, tls: 'none' }],
       verifiesCertificate: true,
@@ -48,7 +48,7 @@ describe('the settings of a directory', () => {
     })
   })
 
-  it('have the places of the mode where the record names none, but not in place of an empty one', () => {
+  it('applies the search bases of the mode if absent, but not if empty', () => {
     const { directoryPlaces: places } = behaviourOf('uaa')
     const { baseUrl } = BIND
     assert.deepEqual(readDirectorySettings({ baseUrl, userDNPattern: null }, places).profile, {
@@ -64,7 +64,7 @@ describe('the settings of a directory', () => {
     assert.equal(behaviourOf('standard').directoryPlaces, undefined)
   })
 
-  it('have what the record says', () => {
+  it('returns the configured settings', () => {
     const settings = readDirectorySettings({
       ...GROUPS,
       baseUrl: ' ldaps://one.example:1636/  ldap://[2001:db8::1] ',
@@ -123,7 +123,7 @@ describe('the settings of a directory', () => {
     })
   })
 
-  it('know the attributes that the whole login name is compared with', () => {
+  it('returns the attributes compared with the complete login name', () => {
     const cases: readonly (readonly [filter: string, names: readonly string[]])[] = [
       ['uid={0}', ['uid']],
       ['(&(objectClass=person)( sAMAccountName = {0} ))', ['sAMAccountName']],
@@ -144,24 +144,28 @@ describe('the settings of a directory', () => {
 
   const long = 'x'.repeat(2001)
   const unusable: readonly (readonly [name: string, config: Config, message: string])[] = [
-    ['without an address', { ...BIND, baseUrl: undefined }, 'baseUrl must be given'],
+    ['without a URL', { ...BIND, baseUrl: undefined }, 'baseUrl must be given'],
     [
       'with SASL EXTERNAL',
       { ...BIND, tlsConfiguration: 'external' },
       'tlsConfiguration external requires a certificate of this server, which a record cannot have: use simple',
     ],
-    ['with an authority that is none', { ...BIND, caCertificates: 'x' }, 'caCertificates must be certificates in PEM'],
     [
-      'with an authority that is not a certificate',
+      'with caCertificates that are not PEM',
+      { ...BIND, caCertificates: 'x' },
+      'caCertificates must be certificates in PEM',
+    ],
+    [
+      'with an invalid CA certificate',
       { ...BIND, caCertificates: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----' },
       'caCertificates must be certificates in PEM',
     ],
     [
-      'with too many authorities',
+      'with caCertificates that are too long',
       { ...BIND, caCertificates: 'x'.repeat(40_000) },
       'caCertificates must be certificates in PEM',
     ],
-    ['with an empty address', { ...BIND, baseUrl: ' ' }, 'baseUrl must be given'],
+    ['with an empty URL', { ...BIND, baseUrl: ' ' }, 'baseUrl must be given'],
     ...[
       'directory',
       'http://a',
@@ -174,7 +178,7 @@ describe('the settings of a directory', () => {
     ].map(
       baseUrl =>
         [
-          `with the address ${baseUrl}`,
+          `with the URL ${baseUrl}`,
           { ...BIND, baseUrl },
           'baseUrl must be addresses with ldap:// or ldaps://, with spaces in between',
         ] as const,
@@ -182,48 +186,64 @@ describe('the settings of a directory', () => {
     ...['ldap://a/dc=x', 'ldap://a?x', 'ldap://me:secret@a', 'ldap://a#x'].map(
       baseUrl =>
         [
-          `with the address ${baseUrl}`,
+          `with the URL ${baseUrl}`,
           { ...BIND, baseUrl },
           'an address in baseUrl has more than a host and a port',
         ] as const,
     ),
-    ['with many addresses', { ...BIND, baseUrl: 'ldap://a '.repeat(6) }, 'baseUrl has more than 5 addresses'],
-    ['with a long address', { ...BIND, baseUrl: `ldap://${long}` }, 'baseUrl is too long'],
+    ['with six URLs', { ...BIND, baseUrl: 'ldap://a '.repeat(6) }, 'baseUrl has more than 5 addresses'],
+    ['with a URL that is too long', { ...BIND, baseUrl: `ldap://${long}` }, 'baseUrl is too long'],
     ['without a pattern', { baseUrl: 'ldap://a' }, 'userDNPattern must be given'],
     ['with an empty pattern', { ...BIND, userDNPattern: ' ; ' }, 'userDNPattern must be given'],
-    ['with many patterns', { ...BIND, userDNPattern: 'cn={0};'.repeat(11) }, 'userDNPattern has more than 10 patterns'],
-    ['where every name is the same', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
+    ['with 11 patterns', { ...BIND, userDNPattern: 'cn={0};'.repeat(11) }, 'userDNPattern has more than 10 patterns'],
+    ['with a pattern without {0}', { ...BIND, userDNPattern: 'cn={0};cn=admin' }, 'userDNPattern must contain {0}'],
     [
-      'with a name beside a DN',
+      'with {0} outside a DN',
       { ...BIND, userDNPattern: '{0}@example.org' },
       'userDNPattern must use {0} in an attribute value',
     ],
     [
-      'with a name as an attribute',
+      'with {0} as an attribute type',
       { ...BIND, userDNPattern: 'cn=x,{0}=y' },
       'userDNPattern must use {0} in an attribute value',
     ],
-    ['without a place to search', { ...SEARCH, userSearchBase: undefined }, 'userSearchBase must be given'],
-    ['where every search is one', { ...SEARCH, userSearchFilter: 'cn=admin' }, 'userSearchFilter must contain {0}'],
-    ['with a long filter', { ...SEARCH, userSearchFilter: `cn={0}${long}` }, 'userSearchFilter is too long'],
+    ['without a search base', { ...SEARCH, userSearchBase: undefined }, 'userSearchBase must be given'],
     [
-      'where every user has all groups',
+      'with a search filter without {0}',
+      { ...SEARCH, userSearchFilter: 'cn=admin' },
+      'userSearchFilter must contain {0}',
+    ],
+    [
+      'with a filter that is too long',
+      { ...SEARCH, userSearchFilter: `cn={0}${long}` },
+      'userSearchFilter is too long',
+    ],
+    [
+      'with a group filter without {0} or {1}',
       { ...GROUPS, groupSearchFilter: 'cn=*' },
       'groupSearchFilter must contain {0} or {1}',
     ],
-    ['with one mail address for all', { ...BIND, mailSubstitute: 'a@b' }, 'mailSubstitute must contain {0}'],
-    ['with an account without a password', { ...BIND, bindUserDn: 'cn=a' }, 'bindUserDn requires a bindPassword'],
-    ['with an empty password', { ...BIND, bindUserDn: 'cn=a', bindPassword: '' }, 'bindUserDn requires a bindPassword'],
-    ['with a mechanism as account', { ...BIND, bindUserDn: 'EXTERNAL', bindPassword: 'x' }, 'bindUserDn must be a DN'],
-    ['with another profile', { ...BIND, ldapProfileFile: 'ldap/x.xml' }, 'ldapProfileFile is unknown'],
+    ['with a mailSubstitute without {0}', { ...BIND, mailSubstitute: 'a@b' }, 'mailSubstitute must contain {0}'],
+    ['with a bindUserDn without bindPassword', { ...BIND, bindUserDn: 'cn=a' }, 'bindUserDn requires a bindPassword'],
     [
-      'with countless attributes',
+      'with an empty bindPassword',
+      { ...BIND, bindUserDn: 'cn=a', bindPassword: '' },
+      'bindUserDn requires a bindPassword',
+    ],
+    [
+      'with a SASL mechanism as bindUserDn',
+      { ...BIND, bindUserDn: 'EXTERNAL', bindPassword: 'x' },
+      'bindUserDn must be a DN',
+    ],
+    ['with an unknown profile', { ...BIND, ldapProfileFile: 'ldap/x.xml' }, 'ldapProfileFile is unknown'],
+    [
+      'with 101 attribute mappings',
       { ...BIND, attributeMappings: Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`a${n}`, `a${n}`])) },
       'attributeMappings name too many attributes',
     ],
   ]
   for (const [name, config, text] of unusable) {
-    it(`cannot be used ${name}`, () => {
+    it(`rejects settings ${name}`, () => {
       assert.throws(
         () => readDirectorySettings(config),
         (error: unknown) => error instanceof UnusableDirectory && error.message === text,

@@ -19,7 +19,7 @@ const read = (type: string, config: unknown, more: Members = {}): ProviderFromJs
 const kinds = (reading: ProviderFromJson): readonly string[] =>
   reading.problems.map(({ key, kind }) => `${key} ${kind}`)
 
-/** The record as it would be kept. */
+/** The record as it would be stored. */
 function stored(reading: ProviderFromJson): IdentityProvider {
   const { definition } = reading
   return { ...definition, zoneId: 'svc', id: 'p1', createdAt: new Date(1), updatedAt: new Date(2) }
@@ -57,8 +57,8 @@ const oauth = {
   cacheJwks: true,
 }
 
-describe('an origin that fits in no URL', () => {
-  it('is refused in a new record, and stays in one that has it', () => {
+describe('An origin that is not a valid path segment', () => {
+  it('is rejected in a new record, and kept in an existing one', () => {
     const dots = read('oauth2.0', {}, { originKey: '..' })
     assert.ok(kinds(dots).includes('originKey invalid'))
     const before = stored(dots)
@@ -70,7 +70,7 @@ describe('an origin that fits in no URL', () => {
 
 describe('linkByEmail', () => {
   for (const type of ['ldap', 'saml', 'oauth2.0', 'oidc1.0']) {
-    it(`is a setting of ${type}, which is shown where it is set`, () => {
+    it(`is a setting of ${type}, returned if set`, () => {
       for (const linkByEmail of [true, false])
         assert.equal(shown(read(type, { linkByEmail }))['linkByEmail'], linkByEmail)
       assert.equal(Object.hasOwn(shown(read(type, {})), 'linkByEmail'), false)
@@ -79,7 +79,7 @@ describe('linkByEmail', () => {
   }
 })
 
-describe('the config of an answer', () => {
+describe('The returned config', () => {
   const complete: Readonly<Record<string, Members>> = {
     svc: { ...common, passwordPolicy: null, lockoutPolicy: null, disableInternalUserManagement: false },
     ldap: {
@@ -139,13 +139,13 @@ describe('the config of an answer', () => {
   for (const { type } of providerTypes('svc')) {
     // Covers Identity provider record: config
     // Covers config of type keystone: additionalConfiguration
-    it(`has every member of type ${type}, and no secret`, () => {
+    it(`has every member of type ${type}, without secrets`, () => {
       for (const empty of [{}, null, undefined, '{}', 'null'])
         assert.deepEqual(shown(read(type, empty)), complete[type])
     })
   }
 
-  it('leaves out the usual way to map groups, and shows another', () => {
+  it('omits the default groupMappingMode, except for SAML', () => {
     assert.equal(
       Object.hasOwn(shown(read('oidc1.0', { groupMappingMode: 'EXPLICITLY_MAPPED' })), 'groupMappingMode'),
       false,
@@ -154,14 +154,14 @@ describe('the config of an answer', () => {
     assert.equal(shown(read('saml', { groupMappingMode: 'AS_SCOPES' }))['groupMappingMode'], 'AS_SCOPES')
   })
 
-  it('has prompts and parameters only where there are some', () => {
+  it('has prompts and additionalAuthzParameters only if set', () => {
     const prompts = [{ name: 'pin', type: 'password', text: 'PIN' }]
     const config = { prompts: [{ ...prompts[0], more: 1 }], additionalAuthzParameters: { acr_values: 'high' } }
     const { prompts: asked, additionalAuthzParameters } = shown(read('oidc1.0', config))
     assert.deepEqual([asked, additionalAuthzParameters], [prompts, { acr_values: 'high' }])
   })
 
-  it('computes how this server proves itself', () => {
+  it('has a computed authMethod', () => {
     const method = (config: Members) => shown(read('oidc1.0', config))['authMethod']
     assert.equal(method({}), 'none')
     assert.equal(method({ relyingPartySecret: 's' }), 'client_secret_basic')
@@ -174,7 +174,7 @@ describe('the config of an answer', () => {
   })
 
   // Covers saml provider config: linkText
-  it('says where a SAML record really is', () => {
+  it('has the actual alias and zone of a SAML provider', () => {
     const { idpEntityAlias, zoneId, linkText } = shown(
       read('saml', { idpEntityAlias: 'x', zoneId: 'y', linkText: 'Federation' }),
     )
@@ -185,13 +185,13 @@ describe('the config of an answer', () => {
   })
 })
 
-describe('reading a provider', () => {
-  it('ignores members that the type does not know', () => {
+describe('providerFromJson', () => {
+  it('ignores members unknown to the type', () => {
     const reading = read('oidc1.0', { bindPassword: 'x', passwordPolicy: 1, nothing: 2, checkTokenUrl: 3 })
     assert.deepEqual(reading.definition.config, {})
   })
 
-  it('leaves out what is null, and takes booleans in words', () => {
+  it('omits null, and accepts booleans as strings', () => {
     const { config } = read('ldap', { baseUrl: null, skipSSLVerification: 'true', autoAddGroups: 'false' }).definition
     assert.deepEqual(config, { skipSSLVerification: true, autoAddGroups: false })
   })
@@ -219,7 +219,7 @@ describe('reading a provider', () => {
     [{ name: 'x' }],
   ]
   for (const { type, settings } of providerTypes('svc')) {
-    it(`reads any value of any member of type ${type} without a fault, as a value or a problem of that member`, () => {
+    it(`accepts or reports any value of any member of type ${type}`, () => {
       for (const name of Object.keys(settings.members)) {
         for (const value of WRONG) {
           const reading = read(type, { [name]: value })
@@ -233,7 +233,7 @@ describe('reading a provider', () => {
     })
   }
 
-  it('answers what it read, whatever that was, and reads its answer back as the same', () => {
+  it('reads its own output as the same record', () => {
     const tables = providerTypes('svc')
     const value = fc.oneof(fc.constantFrom(...WRONG, null, true, false, 'none', 'AS_SCOPES'), webUrls, fc.jsonValue())
     const record = fc
@@ -259,7 +259,7 @@ describe('reading a provider', () => {
     )
   })
 
-  it('never finds a member of an answer that its type does not name', () => {
+  it('returns exactly the members of the type', () => {
     for (const { type, settings } of providerTypes('svc')) {
       const names = Object.keys(showSettings(settings, {}))
       assert.deepEqual(Object.keys(shown(read(type, {}))), names)
@@ -268,7 +268,7 @@ describe('reading a provider', () => {
   })
 })
 
-describe('the rules', () => {
+describe('Provider validation', () => {
   const policy = {
     minLength: 1,
     maxLength: 9,
@@ -290,28 +290,32 @@ describe('the rules', () => {
   const pem = (what: string): string => `-----BEGIN ${what}-----\nAAAA\n-----END ${what}-----`
 
   const cases: readonly { name: string; type: string; config: Members; want?: readonly string[] }[] = [
-    { name: 'take both policies', type: 'svc', config: { passwordPolicy: policy, lockoutPolicy: lockout } },
-    { name: 'take no policies', type: 'svc', config: { passwordPolicy: null, lockoutPolicy: null } },
+    { name: 'accepts both policies', type: 'svc', config: { passwordPolicy: policy, lockoutPolicy: lockout } },
+    { name: 'accepts null policies', type: 'svc', config: { passwordPolicy: null, lockoutPolicy: null } },
     {
-      name: 'switch off the checks for easily guessed passwords',
+      name: 'accepts false for the checks for easily guessed passwords',
       type: 'svc',
       config: { passwordPolicy: { ...policy, refuseCommonPasswords: false, refuseOwnWords: false } },
     },
     ...['refuseCommonPasswords', 'refuseOwnWords'].map(name => ({
-      name: `refuse a number for ${name}`,
+      name: `rejects a number for ${name}`,
       type: 'svc',
       config: { passwordPolicy: { ...policy, [name]: 0 } },
       want: [`config.passwordPolicy.${name} unreadable`],
     })),
-    { name: 'take a moment', type: 'svc', config: { passwordPolicy: { ...policy, passwordNewerThan: 1e12 } } },
     {
-      name: 'take a date',
+      name: 'accepts passwordNewerThan in milliseconds',
+      type: 'svc',
+      config: { passwordPolicy: { ...policy, passwordNewerThan: 1e12 } },
+    },
+    {
+      name: 'accepts passwordNewerThan as a date',
       type: 'svc',
       config: { passwordPolicy: { ...policy, passwordNewerThan: '2026-01-01T00:00:00.000+00:00' } },
     },
     ...['', 'soon', '2026', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00', {}, true, 1e16, 0.5].map(
       passwordNewerThan => ({
-        name: `refuse ${JSON.stringify(passwordNewerThan)} as a date`,
+        name: `rejects ${JSON.stringify(passwordNewerThan)} as passwordNewerThan`,
         type: 'svc',
         config: { passwordPolicy: { ...policy, passwordNewerThan } },
         want: ['config.passwordPolicy.passwordNewerThan unreadable'],
@@ -326,37 +330,37 @@ describe('the rules', () => {
         { value: 1.5, kind: 'unreadable' },
         { value: 2 ** 31, kind: 'unreadable' },
       ].map(({ value, kind }) => ({
-        name: `refuse a password policy whose ${name} is ${JSON.stringify(value) ?? 'missing'}`,
+        name: `rejects a password policy whose ${name} is ${JSON.stringify(value) ?? 'missing'}`,
         type: 'svc',
         config: { passwordPolicy: { ...policy, [name]: value } },
         want: [`config.passwordPolicy.${name} ${kind}`],
       })),
     ),
     ...Object.keys(lockout).map(name => ({
-      name: `refuse a lockout policy without ${name}`,
+      name: `rejects a lockout policy without ${name}`,
       type: 'svc',
       config: { lockoutPolicy: { ...lockout, [name]: undefined } },
       want: [`config.lockoutPolicy.${name} invalid`],
     })),
     {
-      name: 'refuse an unknown member of the password policy',
+      name: 'rejects an unknown member of the password policy',
       type: 'svc',
       config: { passwordPolicy: { ...policy, minlength: 3 } },
       want: ['config.passwordPolicy.minlength unreadable'],
     },
     {
-      name: 'ignore such a member of the lockout policy',
+      name: 'ignores an unknown member of the lockout policy',
       type: 'svc',
       config: { lockoutPolicy: { ...lockout, x: 1 } },
     },
 
     ...['simple-bind', 'search-and-bind', 'search-and-compare'].map(name => ({
-      name: `take the profile ${name}`,
+      name: `accepts the profile ${name}`,
       type: 'ldap',
       config: { ldapProfileFile: `ldap/ldap-${name}.xml` },
     })),
     ...['null', 'as-scopes', 'map-to-scopes', 'populator'].map(name => ({
-      name: `take the groups ${name}`,
+      name: `accepts the group file ${name}`,
       type: 'ldap',
       config: { ldapGroupFile: `ldap/ldap-groups-${name}.xml` },
     })),
@@ -369,80 +373,89 @@ describe('the rules', () => {
       { passwordEncoder: 'java.lang.Runtime' },
       { maxGroupSearchDepth: 'deep' },
     ].map(config => ({
-      name: `refuse ${JSON.stringify(config)}`,
+      name: `rejects ${JSON.stringify(config)}`,
       type: 'ldap',
       config,
       want: [`config.${String(Object.keys(config)[0])} unreadable`],
     })),
-    { name: 'take a directory that is not configured', type: 'ldap', config: { baseUrl: '' } },
+    { name: 'accepts an LDAP provider without a URL', type: 'ldap', config: { baseUrl: '' } },
 
     {
-      name: 'refuse another way to map groups',
+      name: 'rejects an unknown groupMappingMode',
       type: 'saml',
       config: { groupMappingMode: 'X' },
       want: ['config.groupMappingMode unreadable'],
     },
     // Covers saml provider config: socketFactoryClassName
-    { name: 'ignore a class of sockets', type: 'saml', config: { socketFactoryClassName: { x: 1 } } },
+    { name: 'ignores socketFactoryClassName', type: 'saml', config: { socketFactoryClassName: { x: 1 } } },
 
-    { name: 'take complete addresses', type: 'oidc1.0', config: oidc },
+    { name: 'accepts complete endpoints', type: 'oidc1.0', config: oidc },
     {
-      name: 'take a discovery document instead',
+      name: 'accepts discoveryUrl instead of endpoints',
       type: 'oidc1.0',
       config: { discoveryUrl: 'https://corp.example/d', relyingPartyId: 'me', showLinkText: false },
     },
     {
-      name: 'take a key instead of its address',
+      name: 'accepts tokenKey instead of tokenKeyUrl',
       type: 'oidc1.0',
       config: { ...oidc, tokenKeyUrl: '', tokenKey: pem('PUBLIC KEY') },
     },
     ...['authUrl', 'tokenUrl'].map(name => ({
-      name: `want ${name} without a discovery document`,
+      name: `requires ${name} without discoveryUrl`,
       type: 'oidc1.0',
       config: { ...oidc, [name]: undefined },
       want: [`config.${name} unusable`],
     })),
-    { name: 'want a key', type: 'oidc1.0', config: { ...oidc, tokenKeyUrl: null }, want: ['config.tokenKey unusable'] },
-    { name: 'want none of OAuth 2.0', type: 'oauth2.0', config: { relyingPartyId: 'me', linkText: 'x' } },
+    {
+      name: 'requires a key',
+      type: 'oidc1.0',
+      config: { ...oidc, tokenKeyUrl: null },
+      want: ['config.tokenKey unusable'],
+    },
+    { name: 'does not require a key for oauth2.0', type: 'oauth2.0', config: { relyingPartyId: 'me', linkText: 'x' } },
     ...['oauth2.0', 'oidc1.0'].flatMap(type => [
       {
-        name: `want an id from ${type}`,
+        name: `requires relyingPartyId for ${type}`,
         type,
         config: { ...oidc, relyingPartyId: ' ' },
         want: ['config.relyingPartyId unusable'],
       },
       {
-        name: `want the text of a link that is shown by ${type}`,
+        name: `requires linkText for ${type} if the link is shown`,
         type,
         config: unlinked,
         want: ['config.linkText unusable'],
       },
       {
-        name: `take a boolean as the text of ${type}, as cf-java-client sends it`,
+        name: `accepts a boolean linkText for ${type}, as sent by cf-java-client`,
         type,
         config: { ...oidc, linkText: true },
       },
-      { name: `want no text of ${type} without a link`, type, config: { ...unlinked, showLinkText: false } },
       {
-        name: `refuse another method of ${type}`,
+        name: `does not require linkText for ${type} without a link`,
+        type,
+        config: { ...unlinked, showLinkText: false },
+      },
+      {
+        name: `rejects an unknown authMethod for ${type}`,
         type,
         config: { ...oidc, authMethod: 'tls_client_auth' },
         want: ['config.authMethod invalid'],
       },
       ...(type === 'oidc1.0' ? ['key', 'kid', 'iss'] : []).map(member => ({
-        name: `refuse a reference to a setting of the server as ${member} of ${type}`,
+        name: `rejects a reference to a server setting as ${member} for ${type}`,
         type,
         config: { ...oidc, jwtClientAuthentication: { kid: 'k', [member]: '${jwt.token.policy.keys}' } },
         want: ['config.jwtClientAuthentication invalid'],
       })),
       ...['PRIVATE KEY', 'RSA PRIVATE KEY', 'ENCRYPTED PRIVATE KEY'].map(what => ({
-        name: `refuse an ${what} of ${type}`,
+        name: `rejects a PEM ${what} for ${type}`,
         type,
         config: { ...oidc, tokenKey: pem(what) },
         want: ['config.tokenKey invalid'],
       })),
       {
-        name: `refuse a private JWK of ${type}`,
+        name: `rejects a private JWK for ${type}`,
         type,
         config: { ...oidc, tokenKey: JSON.stringify({ keys: [{ kty: 'EC', d: 'x' }] }) },
         want: ['config.tokenKey invalid'],
@@ -455,7 +468,7 @@ describe('the rules', () => {
         'file:///etc/passwd',
         'https://',
       ].map(authUrl => ({
-        name: `refuse ${authUrl} as an address of ${type}`,
+        name: `rejects ${authUrl} as authUrl for ${type}`,
         type,
         config: { ...oidc, authUrl },
         want: ['config.authUrl unreadable', ...(type === 'oidc1.0' ? ['config.authUrl unusable'] : [])],
@@ -463,18 +476,18 @@ describe('the rules', () => {
     ]),
     // Covers saml provider config: iconUrl
     ...['javascript:alert(1)', 'data:text/html,x', 'ftp://icons.example/a.png', 'icon.png'].map(iconUrl => ({
-      name: `refuse ${iconUrl} as an icon`,
+      name: `rejects ${iconUrl} as iconUrl`,
       type: 'saml',
       config: { metaDataLocation: 'https://corp.example/metadata', iconUrl },
       want: ['config.iconUrl unreadable'],
     })),
     ...['https://icons.example/a.png', 'data:image/png;base64,AAAA', ''].map(iconUrl => ({
-      name: `take ${iconUrl} as an icon`,
+      name: `accepts ${iconUrl || 'an empty string'} as iconUrl`,
       type: 'saml',
       config: { metaDataLocation: 'https://corp.example/metadata', iconUrl },
     })),
     {
-      name: 'refuse an issuer that no index takes',
+      name: 'rejects an issuer of 2001 characters',
       type: 'oidc1.0',
       config: { ...oidc, issuer: 'x'.repeat(2001) },
       want: ['config.issuer invalid'],
@@ -499,7 +512,7 @@ describe('the rules', () => {
         { secret: false, key: false, method: 'private_key_jwt', ok: false },
       ] as const
     ).map(({ secret, key, method, ok }) => ({
-      name: `${ok ? 'take' : 'refuse'} the method ${method ?? 'that is not said'} ${secret ? 'with' : 'without'} a secret ${key ? 'with' : 'without'} a key`,
+      name: `${ok ? 'accepts' : 'rejects'} authMethod ${method ?? 'undefined'} ${secret ? 'with' : 'without'} a secret ${key ? 'with' : 'without'} a key`,
       type: 'oidc1.0',
       config: {
         ...oidc,
@@ -530,18 +543,18 @@ describe('the rules', () => {
       'username',
       'password',
     ].map(name => ({
-      name: `refuse ${name} as a parameter of its own`,
+      name: `rejects ${name} in additionalAuthzParameters`,
       type: 'oidc1.0',
       config: { ...oidc, additionalAuthzParameters: { [name]: 'x' } },
       want: ['config.additionalAuthzParameters unusable'],
     })),
     {
-      name: 'take another parameter',
+      name: 'accepts acr_values in additionalAuthzParameters',
       type: 'oidc1.0',
       config: { ...oidc, additionalAuthzParameters: { acr_values: 'x' } },
     },
     {
-      name: 'refuse a parameter that is a number',
+      name: 'rejects a number in additionalAuthzParameters',
       type: 'oidc1.0',
       config: { ...oidc, additionalAuthzParameters: { odd: 7 } },
       want: ['config.additionalAuthzParameters unreadable'],
@@ -551,7 +564,7 @@ describe('the rules', () => {
     it(name, () => assert.deepEqual(kinds(read(type, config)), want))
   }
 
-  it('keep a date as milliseconds', () => {
+  it('converts passwordNewerThan to milliseconds', () => {
     const { config } = read('svc', {
       passwordPolicy: { ...policy, passwordNewerThan: '2026-01-01T00:00:00Z' },
     }).definition
@@ -559,8 +572,8 @@ describe('the rules', () => {
   })
 })
 
-describe('the echo of a refused record', () => {
-  it('has the members of the envelope as they were sent, and no others', () => {
+describe('echoOf', () => {
+  it('returns exactly the sent members of the envelope, without secrets', () => {
     const sent = {
       name: 5,
       type: null,

@@ -29,7 +29,7 @@ const provider = (config: IdentityProvider['config'], more: Partial<IdentityProv
   ...more,
 })
 
-describe('the secrets of a provider', () => {
+describe('Provider secrets', () => {
   const secrets = [
     { bindPassword: 'hush' },
     { relyingPartySecret: 'hush' },
@@ -39,7 +39,7 @@ describe('the secrets of a provider', () => {
     { tokenKey: '{"keys":[{"kty":"RSA"},{"kty":"oct","k":"hush"}]}' },
   ]
   for (const config of secrets) {
-    it(`are sealed, opened and never shown: ${JSON.stringify(config)}`, () => {
+    it(`are encrypted, decrypted and never returned: ${JSON.stringify(config)}`, () => {
       const sealed = sealProviderSecrets(provider(config), vault)
       assert.doesNotMatch(JSON.stringify(sealed), /hush/)
       assert.deepEqual(openProviderSecrets(sealed, vault).config, config)
@@ -58,24 +58,24 @@ describe('the secrets of a provider', () => {
     })
   }
 
-  it('are not the public keys that verify', () => {
+  it('do not include public keys', () => {
     for (const tokenKey of [PEM, JWK, `{"keys":[${JWK}]}`]) {
       assert.equal(sealProviderSecrets(provider({ tokenKey }), vault).config['tokenKey'], tokenKey)
       assert.deepEqual(withoutSecrets({ tokenKey }), { tokenKey })
     }
   })
 
-  it('open where an earlier version kept a shared key as it was', () => {
+  it('are read if an earlier version stored a shared key in plain text', () => {
     assert.equal(openProviderSecrets(provider({ tokenKey: 'plain' }), vault).config['tokenKey'], 'plain')
   })
 
-  it('leave an answer whatever they are, and a refused record wherever they are', () => {
+  it('are removed from responses by name, and from rejected records at any depth', () => {
     assert.deepEqual(withoutSecrets({ bindPassword: { a: 1 }, relyingPartySecret: 7, linkText: 'x' }), {
       linkText: 'x',
     })
     assert.deepEqual(withoutSecrets({ jwtClientAuthentication: 'text' }), { jwtClientAuthentication: null })
     assert.deepEqual(withoutSecrets({ jwtClientAuthentication: true }), { jwtClientAuthentication: true })
-    // In a record that was taken these are names of attributes.
+    // In an accepted record these are names of attributes.
     const named = { attributeMappings: { code: 'c' }, additionalConfiguration: { password: 'p' } }
     assert.deepEqual(withoutSecrets(named), named)
     assert.deepEqual(withoutSuspects({ additionalAuthzParameters: { password: 'p', a: 1 }, secret: 's' }), {
@@ -85,46 +85,46 @@ describe('the secrets of a provider', () => {
 
   const kept = { bindPassword: 'b', relyingPartySecret: 's', tokenKey: 'shared' }
   const rows: readonly { name: string; config: object; before?: object; want: object }[] = [
-    { name: 'all that are not named', config: {}, want: kept },
+    { name: 'all omitted ones', config: {}, want: kept },
     {
-      name: 'none that is named',
+      name: 'none that is sent',
       config: { relyingPartySecret: '', tokenKey: PEM, bindPassword: 'n' },
       want: { relyingPartySecret: '', tokenKey: PEM, bindPassword: 'n' },
     },
     { name: 'no public key', config: {}, before: { tokenKey: PEM }, want: {} },
     {
-      name: 'no secret where another way is taken',
+      name: 'no secret for another authMethod',
       config: { authMethod: 'none' },
       before: { relyingPartySecret: 's' },
       want: { authMethod: 'none' },
     },
     {
-      name: 'the key of the same name',
+      name: 'the key with the same kid',
       config: { jwtClientAuthentication: { kid: 'k' } },
       before: { jwtClientAuthentication: { kid: 'k', key: 'x' } },
       want: { jwtClientAuthentication: { kid: 'k', key: 'x' } },
     },
     {
-      name: 'the key without a name',
+      name: 'the key without a kid',
       config: { jwtClientAuthentication: {} },
       before: { jwtClientAuthentication: { key: 'x' } },
       want: { jwtClientAuthentication: { key: 'x' } },
     },
     {
-      name: 'no key of another name',
+      name: 'no key with another kid',
       config: { jwtClientAuthentication: { kid: 'l' } },
       before: { jwtClientAuthentication: { kid: 'k', key: 'x' } },
       want: { jwtClientAuthentication: { kid: 'l' } },
     },
     {
-      name: 'no key where that of the zone is used',
+      name: 'no key if the key of the zone is used',
       config: { jwtClientAuthentication: true },
       before: { jwtClientAuthentication: { key: 'x' } },
       want: { jwtClientAuthentication: true },
     },
   ]
   for (const { name, config, before = kept, want } of rows) {
-    it(`are kept through a change: ${name}`, () => {
+    it(`are kept by an update: ${name}`, () => {
       assert.deepEqual(withKeptSecrets({ ...config }, { ...before }), want)
     })
   }

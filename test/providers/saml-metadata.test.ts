@@ -10,11 +10,11 @@ const XMLNS = 'xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata"'
 const wrap = (inside: string, attributes = 'entityID="https://idp.example"'): string =>
   `<md:EntityDescriptor ${XMLNS} ${attributes}>${inside}</md:EntityDescriptor>`
 
-describe('reading SAML metadata', () => {
+describe('readSamlMetadata', () => {
   const readable: readonly { name: string; text: string; want?: string }[] = [
-    { name: 'an element alone', text: wrap('') },
+    { name: 'a single element', text: wrap('') },
     {
-      name: 'an element that is closed at once',
+      name: 'a self-closing element',
       text: `<md:EntityDescriptor ${XMLNS} entityID="https://idp.example"/>`,
     },
     {
@@ -26,16 +26,16 @@ describe('reading SAML metadata', () => {
       text: `<?xml version="1.0" encoding="UTF-8"?>\n<m:EntityDescriptor xmlns:m='urn:oasis:names:tc:SAML:2.0:metadata' entityID='https://idp.example'/>\n`,
     },
     {
-      name: 'another prefix without a declaration, as pysaml2 writes it',
+      name: 'another prefix without a declaration, like pysaml2',
       text: '<ns0:EntityDescriptor xmlns:ns0="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://idp.example"/>',
     },
     {
-      name: 'comments, instructions and sections',
+      name: 'comments, processing instructions and CDATA',
       text: `<?xml version="1.0"?><!-- a > b -->${wrap('<!--x--><?a b?><![CDATA[<a>&]] >]]>')}<!-- -->`,
     },
-    { name: 'a comment before it, without a declaration', text: `<!-- from the provider -->\n${wrap('')}` },
+    { name: 'a leading comment without a declaration', text: `<!-- from the provider -->\n${wrap('')}` },
     {
-      name: 'elements within',
+      name: 'nested elements',
       text: wrap('<md:IDPSSODescriptor a="1" b=\'>\'><x> text &amp; &#13;&#x41; </x><y/></md:IDPSSODescriptor>'),
     },
     {
@@ -43,16 +43,16 @@ describe('reading SAML metadata', () => {
       text: wrap('', 'entityID="a&amp;b&lt;&gt;&quot;&apos;&#x41;&#66;"'),
       want: 'a&b<>"\'AB',
     },
-    { name: 'an id that is not an address', text: wrap('', 'entityID="urn:idp:one"'), want: 'urn:idp:one' },
+    { name: 'an id that is not a URL', text: wrap('', 'entityID="urn:idp:one"'), want: 'urn:idp:one' },
   ]
   for (const { name, text, want = 'https://idp.example' } of readable) {
-    it(`takes ${name}`, () => assert.deepEqual(readSamlMetadata(text), { outcome: 'readable', entityId: want }))
+    it(`accepts ${name}`, () => assert.deepEqual(readSamlMetadata(text), { outcome: 'readable', entityId: want }))
   }
 
   const deep = (levels: number): string => wrap('<a>'.repeat(levels) + '</a>'.repeat(levels))
   const unreadable: readonly { name: string; text: string; problem: RegExp }[] = [
-    { name: 'nothing', text: '', problem: /begin/ },
-    { name: 'blank space before it', text: ` ${wrap('')}`, problem: /begin/ },
+    { name: 'empty text', text: '', problem: /begin/ },
+    { name: 'leading white space', text: ` ${wrap('')}`, problem: /begin/ },
     { name: 'another element', text: '<html/>', problem: /begin/ },
     { name: 'another element after a comment', text: '<!-- a --><html/>', problem: /not a SAML/ },
     { name: 'another element after a declaration', text: '<?xml version="1.0"?><html/>', problem: /not a SAML/ },
@@ -61,67 +61,67 @@ describe('reading SAML metadata', () => {
       text: `<?xml version="1.0"?><md:EntitiesDescriptor ${XMLNS}>${wrap('')}</md:EntitiesDescriptor>`,
       problem: /it is not a SAML EntityDescriptor/,
     },
-    { name: 'an entity in an entity', text: wrap(wrap('')), problem: /more than one entity/ },
-    { name: 'two elements', text: wrap('') + wrap(''), problem: /documents may contain only one root/ },
-    { name: 'text around it', text: `${wrap('')}x`, problem: /well-formed/ },
-    { name: 'a document type', text: `<?xml version="1.0"?><!DOCTYPE a>${wrap('')}`, problem: /document type/ },
+    { name: 'a nested entity', text: wrap(wrap('')), problem: /more than one entity/ },
+    { name: 'two root elements', text: wrap('') + wrap(''), problem: /documents may contain only one root/ },
+    { name: 'trailing text', text: `${wrap('')}x`, problem: /well-formed/ },
+    { name: 'a DOCTYPE', text: `<?xml version="1.0"?><!DOCTYPE a>${wrap('')}`, problem: /document type/ },
     {
-      name: 'a document type within',
+      name: 'a nested DOCTYPE',
       text: wrap('<!DOCTYPE a [<!ENTITY b "c">]>'),
       problem: /inappropriately located doctype declaration/,
     },
-    { name: 'its own entity', text: wrap('&other;'), problem: /entity/ },
-    { name: 'its own entity in the id', text: wrap('', 'entityID="&xxe;"'), problem: /entity/ },
-    { name: 'an entity that does not end', text: wrap('a & b'), problem: /unclosed tag/ },
-    { name: 'a number that is not a character', text: wrap('&#0;'), problem: /entity/ },
-    { name: 'half a pair as a number', text: wrap('&#xD800;'), problem: /entity/ },
+    { name: 'a custom entity', text: wrap('&other;'), problem: /entity/ },
+    { name: 'a custom entity in the id', text: wrap('', 'entityID="&xxe;"'), problem: /entity/ },
+    { name: 'an unterminated entity', text: wrap('a & b'), problem: /unclosed tag/ },
+    { name: 'an invalid character reference', text: wrap('&#0;'), problem: /entity/ },
+    { name: 'a surrogate as a character reference', text: wrap('&#xD800;'), problem: /entity/ },
     { name: 'no id', text: wrap('', ''), problem: /no entityID/ },
     { name: 'an empty id', text: wrap('', 'entityID=""'), problem: /no entityID/ },
     { name: 'an id in another namespace', text: wrap('', 'md:entityID="x"'), problem: /no entityID/ },
     { name: 'an id with white space', text: wrap('', 'entityID="a&#10;b"'), problem: /white space/ },
     { name: 'an id that is too long', text: wrap('', `entityID="${'x'.repeat(1025)}"`), problem: /too long/ },
-    { name: 'an id twice', text: wrap('', 'entityID="a" entityID="b"'), problem: /duplicate attribute/ },
+    { name: 'a repeated id', text: wrap('', 'entityID="a" entityID="b"'), problem: /duplicate attribute/ },
     { name: 'no namespace', text: '<EntityDescriptor entityID="x"/>', problem: /not a SAML/ },
     { name: 'another namespace', text: '<EntityDescriptor xmlns="urn:other" entityID="x"/>', problem: /not a SAML/ },
     {
-      name: 'the namespace of another prefix',
+      name: 'a namespace bound to another prefix',
       text: `<EntityDescriptor ${XMLNS} entityID="x"/>`,
       problem: /not a SAML/,
     },
-    { name: 'an element that does not end', text: wrap('').slice(0, -5), problem: /well-formed/ },
+    { name: 'an unterminated end tag', text: wrap('').slice(0, -5), problem: /well-formed/ },
     {
-      name: 'an element that is cut off',
+      name: 'an unclosed element',
       text: `<md:EntityDescriptor ${XMLNS} entityID="x">`,
       problem: /unclosed tag/,
     },
-    { name: 'tags that do not match', text: wrap('<a></b>'), problem: /unexpected close tag/ },
-    { name: 'an end without a start', text: `${wrap('')}</a>`, problem: /match/ },
+    { name: 'mismatched tags', text: wrap('<a></b>'), problem: /unexpected close tag/ },
+    { name: 'an end tag without a start tag', text: `${wrap('')}</a>`, problem: /match/ },
     { name: 'an attribute without quotes', text: wrap('<a b=c/>'), problem: /well-formed/ },
-    { name: 'an attribute with a tag', text: wrap('<a b="<"/>'), problem: /well-formed/ },
-    { name: 'attributes without a gap', text: wrap('<a b="1"c="2"/>'), problem: /well-formed/ },
-    { name: 'a comment that does not end', text: wrap('<!-- '), problem: /unclosed tag/ },
-    { name: 'a comment with a comment', text: wrap('<!-- a -- b -->'), problem: /well-formed/ },
-    { name: 'a section that does not end', text: wrap('<![CDATA[ '), problem: /unclosed tag/ },
-    { name: 'the end of a section alone', text: wrap(']]>'), problem: /well-formed/ },
+    { name: 'an attribute with <', text: wrap('<a b="<"/>'), problem: /well-formed/ },
+    { name: 'attributes without white space', text: wrap('<a b="1"c="2"/>'), problem: /well-formed/ },
+    { name: 'an unterminated comment', text: wrap('<!-- '), problem: /unclosed tag/ },
+    { name: 'a comment with --', text: wrap('<!-- a -- b -->'), problem: /well-formed/ },
+    { name: 'an unterminated CDATA section', text: wrap('<![CDATA[ '), problem: /unclosed tag/ },
+    { name: ']]> in text', text: wrap(']]>'), problem: /well-formed/ },
     {
       name: 'a second declaration',
       text: `<?xml version="1.0"?><?xml version="1.0"?>${wrap('')}`,
       problem: /an XML declaration must be at the start of the document/,
     },
     { name: 'a control character', text: wrap('\u0001'), problem: /disallowed character/ },
-    { name: 'a NUL', text: wrap('\0'), problem: /disallowed character/ },
-    { name: 'half a surrogate pair', text: wrap('\ud800'), problem: /surrogate/ },
-    { name: 'too many levels', text: deep(64), problem: /deeply/ },
-    { name: 'larger than 256 KiB', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /larger than 256 KiB/ },
+    { name: 'a NUL character', text: wrap('\0'), problem: /disallowed character/ },
+    { name: 'a lone surrogate', text: wrap('\ud800'), problem: /surrogate/ },
+    { name: 'deep nesting', text: deep(64), problem: /deeply/ },
+    { name: 'text larger than 256 KiB', text: wrap('x'.repeat(MAX_METADATA_BYTES)), problem: /larger than 256 KiB/ },
     {
-      name: 'larger than 256 KiB of few characters',
+      name: 'multi-byte text larger than 256 KiB',
       text: wrap('\u20ac'.repeat(MAX_METADATA_BYTES / 2)),
       problem: /larger than 256 KiB/,
     },
     { name: 'too many elements', text: wrap('<a/>'.repeat(5000)), problem: /too many elements/ },
     { name: 'too many comments', text: wrap('<!---->'.repeat(5000)), problem: /too many elements/ },
-    { name: 'too many instructions', text: wrap('<?a?>'.repeat(5000)), problem: /too many elements/ },
-    { name: 'too many sections', text: wrap('<![CDATA[]]>'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many processing instructions', text: wrap('<?a?>'.repeat(5000)), problem: /too many elements/ },
+    { name: 'too many CDATA sections', text: wrap('<![CDATA[]]>'.repeat(5000)), problem: /too many elements/ },
     { name: 'too many line breaks', text: wrap('\n'.repeat(140_000)), problem: /too long to read/ },
     {
       name: 'too many attributes',
@@ -129,7 +129,7 @@ describe('reading SAML metadata', () => {
       problem: /too many/,
     },
     {
-      name: 'too many attributes of all elements together',
+      name: 'too many attributes in total',
       text: wrap('<a b="" c="" d=""/>'.repeat(3500)),
       problem: /too many attributes/,
     },
@@ -142,7 +142,7 @@ describe('reading SAML metadata', () => {
     })
   }
 
-  it('reads large text once, however many checks of a request look at it', () => {
+  it('caches the result of the last large text', () => {
     const [first, second] = ['one', 'two'].map(text => wrap(`<!--${text}-->`.padEnd(100_000)))
     const metadata = readSamlMetadata(first ?? '')
     assert.equal(metadata.outcome, 'readable')
@@ -151,7 +151,7 @@ describe('reading SAML metadata', () => {
     assert.deepEqual(readSamlMetadata(first ?? ''), metadata)
   })
 
-  it('takes time by the length of the text, whatever it is made of', () => {
+  it('takes linear time', () => {
     const size = 200_000
     const parts = [
       '<a',
@@ -178,11 +178,11 @@ describe('reading SAML metadata', () => {
         readSamlMetadata(text)
       }
     }
-    // Sixty-four texts of 200 kB; were one of them quadratic, it alone would take longer.
+    // 64 texts of 200 kB; a single quadratic one would take longer.
     assert.ok(elapsed() < 20_000, String(elapsed()))
   })
 
-  it('never throws, and reads every entity id as it was written', () => {
+  it('never throws, and returns any entity id unchanged', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCodePoint }), text => {
         readSamlMetadata(text)
@@ -202,7 +202,7 @@ describe('reading SAML metadata', () => {
     )
   })
 
-  it('distinguishes a document from an address', () => {
+  it('distinguishes a document from a URL', () => {
     for (const text of [
       '<?xml version="1.0"?>',
       '<EntityDescriptor/>',

@@ -62,7 +62,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /Codes: response: code; expiresAt; data; intent
-    it('gives a text back, once', async () => {
+    it('returns stored data once', async () => {
       const made = await kept({ intent: 'MINE', code: 'given-by-me' })
       assert.match(made.code, /^[\w-]{32}$/)
       assert.deepEqual(made, { code: made.code, expiresAt: inFuture(), data: '{"x":1}', intent: null })
@@ -74,7 +74,7 @@ for (const mode of MODES) {
     })
 
     // Covers GET /Codes/{code}: code
-    it('gives it to one of two requests at the same instant', async () => {
+    it('returns it to one of two concurrent requests', async () => {
       const { code } = await kept()
       const statuses = (await Promise.all([get(code), get(code)])).map(({ status }) => status)
       assert.deepEqual(
@@ -83,25 +83,25 @@ for (const mode of MODES) {
       )
     })
 
-    it('keeps only a digest of the code', async () => {
+    it('stores only a digest of the code', async () => {
       const { code } = await kept()
       assert.equal(await server.store.oneTimeCodes.find('svc', 'text', code), undefined)
     })
 
     // Covers POST /Codes: expiresAt
-    it('reads the end as a date too', async () => {
+    it('accepts expiresAt as a date', async () => {
       const made = await kept({ expiresAt: '2030-01-01T00:00:00.000Z' })
       assert.equal(made.expiresAt, Date.UTC(2030, 0, 1))
     })
 
     // Covers GET /Codes/{code}: error: not found
-    it('forgets it when it expires', async () => {
+    it('answers 404 after expiry', async () => {
       const { code } = await kept({ expiresAt: inFuture(1) })
       server.clock.advance(1)
       assertGone(await get(code), code)
     })
 
-    it('uses nothing up for HEAD, and has no other methods', async () => {
+    it('answers 405 to other methods, without consuming the code', async () => {
       const { code } = await kept()
       assert.equal((await get(code, { method: 'HEAD' })).status, 405)
       assert.equal((await get(code, { method: 'DELETE' })).status, 405)
@@ -112,26 +112,26 @@ for (const mode of MODES) {
     const refusals: readonly (readonly [name: string, body: unknown, message: string | RegExp, status?: number])[] = [
       // Covers POST /Codes: error: data and expiresAt required
       ['no data', { expiresAt: 1 }, 'data and expiresAt are required.'],
-      ['no end', { data: '{}' }, 'data and expiresAt are required.'],
+      ['no expiresAt', { data: '{}' }, 'data and expiresAt are required.'],
       ['null', { data: null, expiresAt: null }, 'data and expiresAt are required.'],
       // Covers POST /Codes: error: expiresAt in the past
-      ['an end that is past', { data: '{}', expiresAt: 1 }, 'expiresAt must be in the future.'],
+      ['an expiresAt in the past', { data: '{}', expiresAt: 1 }, 'expiresAt must be in the future.'],
       [
-        'an end in six years',
+        'an expiresAt after more than five years',
         { data: '{}', expiresAt: Date.UTC(2040, 0) },
         'expiresAt must be within the next five years',
       ],
-      ['an end that is not a date', { data: '{}', expiresAt: 'soon' }, 'expiresAt must be a date and time'],
-      ['an end beyond all dates', { data: '{}', expiresAt: 1e300 }, 'expiresAt must be a date and time'],
+      ['an expiresAt that is not a date', { data: '{}', expiresAt: 'soon' }, 'expiresAt must be a date and time'],
+      ['an expiresAt of 1e300', { data: '{}', expiresAt: 1e300 }, 'expiresAt must be a date and time'],
       ['data that is not a string', { data: { x: 1 }, expiresAt: 1 }, 'data must be a string'],
-      ['data with NUL', { data: 'a\0b', expiresAt: 1 }, 'data must be a string'],
+      ['data with a NUL character', { data: 'a\0b', expiresAt: 1 }, 'data must be a string'],
       [
         'long data',
         { data: 'x'.repeat(MAX_DATA_LENGTH + 1), expiresAt: 1 },
         /^data must have at most 65536 characters/,
       ],
       // Covers POST /Codes: error: unreadable body
-      ['broken JSON', '{bad', 'The request body is not valid JSON'],
+      ['invalid JSON', '{bad', 'The request body is not valid JSON'],
       ['a list', '[]', 'The request body must be a JSON object'],
     ]
     for (const [name, body, message, status = 400] of refusals) {
@@ -147,7 +147,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /Codes: data
-    it('takes data of 64 KiB', async () => {
+    it('accepts data of 64 KiB', async () => {
       const { code, data } = await kept({ data: 'x'.repeat(MAX_DATA_LENGTH) })
       assert.equal((await get(code)).json<Kept>().data, data)
     })
@@ -158,7 +158,7 @@ for (const mode of MODES) {
       assert.equal(answer.json()['error'], 'code_store')
     })
 
-    it('is for programs with oauth.login, and administrators', async () => {
+    it('requires oauth.login or an administrator', async () => {
       const { code } = await kept()
       const other = await tokenOf('other')
       for (const answer of [await post({}, { bearer: other }), await get(code, { bearer: other })]) {
@@ -171,7 +171,7 @@ for (const mode of MODES) {
       assert.equal((await get(code, { bearer: await tokenOf('root') })).status, 200)
     })
 
-    it('reads no code of another zone', async () => {
+    it('answers 404 for codes of another zone', async () => {
       const there = await tokenOf('login', Z1)
       const { code } = await kept()
       assertGone(await get(code, { host: Z1, bearer: there }), code)
@@ -182,7 +182,7 @@ for (const mode of MODES) {
     })
 
     // Covers one-time codes: /Codes
-    it('reads no code that stands for an account', async () => {
+    it('answers 404 for codes of other purposes', async () => {
       const zone = (await server.store.zones.find('svc')) ?? assert.fail()
       const user = await userNamed(server, 'marissa')
       const deps = { store: server.store, clock: server.clock, random: createRandom() }

@@ -41,7 +41,7 @@ const config = {
 }
 
 for (const mode of MODES) {
-  describe(`changes of e-mail addresses by a login server in ${mode}`, () => {
+  describe(`Email changes by a login server in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config })
@@ -64,7 +64,7 @@ for (const mode of MODES) {
     const named = (userName: string): Promise<User> => userNamed(server, userName)
     const change = (code: string, more?: TestRequest): Promise<TestAnswer> => post('/email_changes', code, more)
 
-    /** A refusal of which UAA sends the status alone. */
+    /** Asserts an error of which UAA sends only the status. */
     const isBare = (answer: TestAnswer, status: number): void => {
       assert.equal(answer.status, status, answer.text)
       if (mode === 'uaa') assert.equal(answer.text, '')
@@ -74,7 +74,7 @@ for (const mode of MODES) {
     // Covers POST /email_verifications: userId; email; response: code as text
     // Covers POST /email_changes: response: username; userId; email
     // Covers audit trail: EmailChangedEvent
-    it('changes the address, and the name that was the address, once', async () => {
+    it('change the email, and a user name equal to it, once', async () => {
       const before = await named('nadia@shop.example')
       const code = await codeFor('nadia@shop.example', 'nadia@new.example', { unknown: 1 })
       assert.equal((await named('nadia@shop.example')).email, 'nadia@shop.example', 'nothing is changed yet')
@@ -98,7 +98,7 @@ for (const mode of MODES) {
 
     // Covers POST /email_verifications: client_id
     // Covers POST /email_changes: response: redirect_url
-    it('leaves a name that is not the address, and answers where the client leads', async () => {
+    it('keep a different user name, and return the redirect URL of the client', async () => {
       const code = await codeFor('joel', 'joel@new.example', { client_id: 'leading' })
       assert.deepEqual((await change(code)).json(), {
         username: 'joel',
@@ -109,7 +109,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /email_changes: code as body
-    it('accepts the code with any content type', async () => {
+    it('accept the code with any content type', async () => {
       for (const type of ['text/plain', 'application/octet-stream', 'application/x-www-form-urlencoded']) {
         const code = await codeFor('joel', `joel@${type.length}.example`)
         const answer = await change(`${code}\n`, { headers: { 'content-type': type } })
@@ -117,19 +117,19 @@ for (const mode of MODES) {
       }
     })
 
-    it('changes the address of an administrator: the owner decides', async () => {
+    it('are allowed for administrators', async () => {
       assert.equal((await change(await codeFor('boss', 'boss@new.example'))).status, 200)
     })
 
     // Covers POST /email_verifications: error: name taken
-    it('refuses a new address that is the name of another user where the name would follow', async () => {
+    it('are rejected if the new email is the user name of another user', async () => {
       await codeFor('marissa', 'taken@shop.example')
       const { id: userId } = await named('nadia@new.example')
       isBare(await verification({ userId, email: 'TAKEN@shop.example' }), 409)
       isBare(await verification({ userId, email: 'nadia@new.example' }), 409)
     })
 
-    it('refuses a name that was taken meanwhile', async () => {
+    it('are rejected if the user name was taken in the meantime', async () => {
       const code = await codeFor('nadia@new.example', 'late@shop.example')
       const nadia = await named('nadia@new.example')
       const late = { ...nadia, id: 'late-id', userName: 'late@shop.example', email: 'late@shop.example' }
@@ -141,30 +141,30 @@ for (const mode of MODES) {
     const BAD_BODIES: readonly (readonly [string, (id: string) => unknown, number])[] = [
       ['no address', userId => ({ userId }), 400],
       ['an address without a domain', userId => ({ userId, email: 'nonsense' }), 400],
-      ['an address with a header in it', userId => ({ userId, email: 'a@b.example\r\nBcc: c@d.example' }), 400],
+      ['an address with a line break', userId => ({ userId, email: 'a@b.example\r\nBcc: c@d.example' }), 400],
       ['two addresses', userId => ({ userId, email: 'a@b.example,c@d.example' }), 400],
-      ['an endless address', userId => ({ userId, email: `${'a'.repeat(300)}@b.example` }), 400],
+      ['an address that is too long', userId => ({ userId, email: `${'a'.repeat(300)}@b.example` }), 400],
       ['an address that is not a string', userId => ({ userId, email: ['a@b.example'] }), 400],
       ['no user', () => ({ email: 'a@b.example' }), 400],
       // Covers POST /email_verifications: error: unknown user
-      ['a user who does not exist', () => ({ userId: 'none', email: 'a@b.example' }), 404],
+      ['an unknown user', () => ({ userId: 'none', email: 'a@b.example' }), 404],
       ['a list', () => [], 400],
     ]
     for (const [name, body, status] of BAD_BODIES) {
-      it(`refuses a verification with ${name}`, async () => {
+      it(`are rejected with ${name}`, async () => {
         const answer = await verification(body((await named('joel')).id))
         assert.equal(answer.status, status, answer.text)
         assert.equal(typeof answer.json()['error_description'], 'string')
       })
     }
 
-    it('refuses an account of another provider', async () => {
+    it('are rejected for users of other origins', async () => {
       const ext = await server.store.users.findByName('svc', 'corp', 'ext')
       assert.equal((await verification({ userId: ext?.id, email: 'a@b.example' })).status, 400)
     })
 
     // Covers POST /email_changes: error: bad code
-    it('refuses what is not a code, a code in quotes, an expired one, and one of another zone or an earlier password', async () => {
+    it('are rejected with a code that is malformed, expired, of another zone or from before a password change', async () => {
       for (const text of ['nonsense', '{}', 'x'.repeat(32), 'x'.repeat(10_000), '\u00e9'])
         isBare(await change(text), 422)
       const code = await codeFor('joel', 'joel@later.example')
@@ -186,7 +186,7 @@ for (const mode of MODES) {
       ['a token without the scope', 'root', 403],
     ]
     for (const [name, client, status] of CALLERS) {
-      it(`refuses ${name}`, async () => {
+      it(`are rejected with ${name}`, async () => {
         for (const path of ['/email_verifications', '/email_changes']) {
           const bearer = client === undefined ? '' : await tokenOf(client)
           const request = { method: 'POST', body: '{}', headers: JSON_TYPE, ...(bearer !== '' && { bearer }) }
@@ -195,7 +195,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('is closed where accounts are kept elsewhere', async () => {
+    it('are rejected if internal user management is disabled', async () => {
       const host = 'closed.localhost:8080'
       for (const answer of [
         await verification({ userId: 'x', email: 'a@b.example' }, { host }),
@@ -209,7 +209,7 @@ for (const mode of MODES) {
 }
 
 for (const kind of DATABASE_KINDS) {
-  it(`gives one of two accounts the name that both ask for at the same instant, ${kind}`, async () => {
+  it(`Concurrent email changes give a user name to one account on ${kind}`, async () => {
     const database = await freshDatabase(kind)
     const accounts = ['a@shop.example', 'b@shop.example'].map(value => ({
       userName: value,

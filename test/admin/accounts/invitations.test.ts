@@ -28,7 +28,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /invite_users: response: new_invites; email; userId; origin; success; inviteLink
-    it('makes an account for a new address, and answers the link', async () => {
+    it('creates a user for a new address, and returns the link', async () => {
       const { new_invites: invited, failed_invites: failed } = await api.invite(['inv1@acc.org'])
       const user = await userNamed(server, 'inv1@acc.org')
       const inviteLink = invited[0]?.inviteLink ?? ''
@@ -54,7 +54,7 @@ for (const mode of MODES) {
 
     // Covers POST /invite_users: emails; response: failed_invites; errorCode; errorMessage; error: `email.invalid`
     // Covers POST /invite_users: error: `user.ambiguous`
-    it('invites many: new ones, an account that is there, in small letters, and says of the rest why not', async () => {
+    it('invites new and existing users, and reports why others failed', async () => {
       const emails = ['inv2@acc.org', 'marissa@EXAMPLE.org', 'not-an-email', 'INV3@Acc.org', '', 'dup@acc.org']
       const { new_invites: invited, failed_invites: failed } = await api.invite(emails)
       assert.deepEqual(
@@ -80,7 +80,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invite_users: error: `provider.non-existent`; `provider.ambiguous`
-    it('chooses the provider by the domain of the address', async () => {
+    it('selects the provider by email domain', async () => {
       assert.equal((await only('a@corp.example')).origin, 'corp')
       assert.equal((await only('a@sub.example.net')).origin, 'two-b')
       assert.equal((await only('a@off.example')).origin, 'svc')
@@ -89,7 +89,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invite_users: client_id
-    it('chooses among the providers that the client allows', async () => {
+    it('selects among the allowedproviders of the client', async () => {
       const of = (client_id: string) => ({ query: { redirect_uri: APP_URL, client_id } })
       assert.equal((await only('b@corp.example', of('ours'))).origin, 'svc')
       assert.equal((await only('b@two.example', of('theirs'))).origin, 'two-a')
@@ -97,11 +97,11 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invite_users: redirect_uri
-    it('does not look at the redirect URI, which is checked where it is followed', async () => {
+    it('does not validate redirect_uri', async () => {
       assert.ok((await only('e@acc.org', { query: { redirect_uri: 'http://evil.example/' } })).success)
     })
 
-    it('accepts unknown members, and an empty list', async () => {
+    it('accepts unknown members and an empty list', async () => {
       const answer = await api.send({ emails: [], foo: 1 })
       assert.deepEqual([answer.status, answer.json()], [200, { new_invites: [], failed_invites: [] }])
     })
@@ -115,7 +115,7 @@ for (const mode of MODES) {
       ['no addresses', {}, {}],
       ['an address that is not a string', { emails: ['z@acc.org', 7] }, {}],
       ['too many addresses', { emails: Array.from({ length: MAX_ADDRESSES + 1 }, (_, i) => `z${i}@acc.org`) }, {}],
-      ['broken JSON', '{bad', {}],
+      ['invalid JSON', '{bad', {}],
     ]
     for (const [name, body, request] of refusals) {
       it(`refuses ${name}`, async () => {
@@ -127,7 +127,7 @@ for (const mode of MODES) {
     }
 
     // Covers POST /invite_users: error: content type
-    it('refuses a form, and 10,000 addresses', async () => {
+    it('rejects a form and 10,000 addresses', async () => {
       const type = { 'content-type': 'application/x-www-form-urlencoded' }
       assert.equal((await api.send('emails=x', { headers: type })).status, 415)
       const emails = Array.from({ length: 10_000 }, (_, place) => `${'x'.repeat(60)}${place}@acc.org`)
@@ -143,7 +143,7 @@ for (const mode of MODES) {
       assert.equal((await server.send('/invite_users')).status, 401)
     })
 
-    it('is for those with scim.invite, users too, and administrators', async () => {
+    it('requires scim.invite of a client or user, or an administrator', async () => {
       const refused = await api.send({ emails: ['z@acc.org'] }, { client: 'writer' })
       assert.equal(refused.status, 403)
       assert.equal(refused.json()['scope'], 'svc.admin scim.invite zones.svc.admin')
@@ -154,7 +154,7 @@ for (const mode of MODES) {
       assert.equal((await api.send({ emails: ['z@acc.org'] }, { bearer: without.access_token })).status, 403)
     })
 
-    it('invites into the zone that a header names, with its address', async () => {
+    it('invites into the zone of the header, with a link of that zone', async () => {
       const headers = { 'x-identity-zone-id': 'z1' }
       for (const client of ['root', 'of-z1']) {
         const { inviteLink, userId } = await only(`${client}@acc.org`, { client, headers })
@@ -165,7 +165,7 @@ for (const mode of MODES) {
       assert.equal((await api.send({ emails: [] }, { headers: { 'x-identity-zone-id': 'none' } })).status, 403)
     })
 
-    it('invites into the zone that it is called in, with the address that was called', async () => {
+    it('invites into the zone of the host or path, with a matching link', async () => {
       assert.ok((await only('h@acc.org', { host: Z1 })).inviteLink.startsWith(`http://${Z1}/`))
       const bearer = await api.tokenOf('inviter', Z1)
       const answer = await server.send(`/z/z1/invite_users?redirect_uri=x`, {
@@ -179,20 +179,20 @@ for (const mode of MODES) {
     })
 
     // Covers POST /invite_users: error: `invitation.exception`
-    it('invites no user whose account is inactive', async () => {
+    it('rejects inactive users', async () => {
       await only('gone@acc.org')
       await changeUser(server, 'gone@acc.org', { active: false })
       const { errorCode, errorMessage } = await only('gone@acc.org')
       assert.deepEqual([errorCode, errorMessage], ['invitation.exception', 'The account is not active.'])
     })
 
-    it('makes one account for two invitations at the same instant', async () => {
+    it('creates one user for concurrent invitations', async () => {
       const both = await Promise.all([only('same@acc.org'), only('same@acc.org')])
       assert.equal(both[0].userId, both[1].userId)
       assert.ok(both.every(({ success }) => success))
     })
 
-    it('refuses addresses that could end a header or begin a tag', async () => {
+    it('rejects addresses with line breaks, markup or separators', async () => {
       for (const email of [
         'a@acc.org\r\nBcc: b@acc.org',
         '<b>@acc.org',
@@ -205,7 +205,7 @@ for (const mode of MODES) {
       assert.equal((await only('a/b@acc.org')).errorCode, 'invitation.exception')
     })
 
-    it('does not hand out the account of an administrator who is not verified', async () => {
+    it('rejects unverified administrators unless the caller is one', async () => {
       const { userId } = await only('chief@acc.org')
       const group = await server.store.groups.findByName('svc', 'svc.admin')
       assert.ok(group)
@@ -220,8 +220,8 @@ for (const mode of MODES) {
     })
   })
 
-  describe(`POST /invite_users in a zone with limits, in ${mode}`, () => {
-    it('invites no user beyond the maximum, and no internal users where they are managed elsewhere', async () => {
+  describe(`POST /invite_users in a zone with limits in ${mode}`, () => {
+    it('enforces maxUsers and disableInternalUserManagement', async () => {
       const api = await startInvitationServer({ mode })
       const { server } = api
       const [users, internal] = [

@@ -40,7 +40,7 @@ const config = {
 const NEW = 'seven-chairs-in-the-rain'
 
 for (const mode of MODES) {
-  describe(`new passwords by a login server in ${mode}`, () => {
+  describe(`Password resets by a login server in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config })
@@ -80,7 +80,7 @@ for (const mode of MODES) {
     // Covers POST /password_resets: response: code; user_id
     // Covers POST /password_change: code; new_password; response: user_id; username; email; code
     // Covers one-time codes: login after `/password_change`
-    it('sets a password once, and gives a code that signs the user in', async () => {
+    it('set a password once, and return a code for sign-in', async () => {
       const code = await codeFor('NADIA@acc.example'.toLowerCase())
       const answer = await change({ code, new_password: NEW, unknown: 1 })
       const { code: loginCode, ...rest } = answer.json<Record<string, string>>()
@@ -97,17 +97,17 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_resets: client_id; redirect_uri
-    it('gives the code of the sign-in to the client that the request named', async () => {
+    it('bind the sign-in code to the client of the request', async () => {
       const code = await codeFor('omar', { query: { client_id: 'app', redirect_uri: 'https://app.example/cb' } })
       const { code: loginCode } = (await change({ code, new_password: NEW })).json<Record<string, string>>()
       const data = (await server.store.oneTimeCodes.redeem('svc', 'autologin', loginCode ?? ''))?.data
-      assert.equal(data, undefined, 'codes are kept as digests')
+      assert.equal(data, undefined, 'codes are stored as digests')
       const query = { code: loginCode ?? '', client_id: 'login' }
       assert.notEqual((await server.browser().send('/autologin', { query })).status, 302)
     })
 
     // Covers POST /password_resets: user name as body
-    it('is asked for by any content type, and finds any case of the name', async () => {
+    it('accept any content type, and ignore the case of the user name', async () => {
       for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': 'application/octet-stream' }]) {
         assert.equal((await ask('pia', { headers })).status, 201)
       }
@@ -116,11 +116,11 @@ for (const mode of MODES) {
 
     for (const name of ['nobody', '"pia"', 'pia@acc.example', 'x'.repeat(300), 'pi\0a', '\u0000']) {
       // Covers POST /password_resets: error: unknown user
-      it(`finds no user by ${JSON.stringify(name.slice(0, 20))}`, async () => isBare(await ask(name), 404))
+      it(`answer 404 for the user name ${JSON.stringify(name.slice(0, 20))}`, async () => isBare(await ask(name), 404))
     }
 
     // Covers POST /password_resets: error: other origin
-    it('says whose password is kept elsewhere, and makes no code', async () => {
+    it('answer 409 for users of other origins', async () => {
       const answer = await ask('ext')
       assert.equal(answer.status, 409)
       const [ext] = (
@@ -136,7 +136,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: no code
-    it('needs a name and a code', async () => {
+    it('require a user name and a code', async () => {
       isBare(await ask(''), 400)
       isBare(await ask('  '), 400)
       isBare(await change({ new_password: NEW }), 400)
@@ -145,7 +145,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: invalid_password
-    it('spends the code even when the password is refused', async () => {
+    it('consume the code even if the password is rejected', async () => {
       const refused = async (password: unknown, message: RegExp): Promise<void> => {
         const code = await codeFor('quentin')
         const answer = await change({ code, new_password: password })
@@ -162,7 +162,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: invalid_code; changed meanwhile
-    it('accepts no earlier code, no expired one, and none of an earlier password', async () => {
+    it('reject replaced codes, expired codes and codes from before a password change', async () => {
       const [first, second] = [await codeFor('rosa'), await codeFor('rosa')]
       isRefused(await change({ code: first, new_password: NEW }), 'invalid_code', EXPIRED)
       server.clock.advance(30 * 60)
@@ -173,7 +173,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /password_change: error: user gone
-    it('accepts no code of an inactive account', async () => {
+    it('reject codes of inactive users', async () => {
       const answer = await ask('gone')
       assert.equal(answer.status, 201)
       isRefused(
@@ -183,21 +183,21 @@ for (const mode of MODES) {
       )
     })
 
-    it('verifies, unlocks, and ends what the password had begun', async () => {
+    it('verify and unlock the user, and end sessions', async () => {
       assert.equal((await change({ code: await codeFor('waiting'), new_password: NEW })).status, 200)
       assert.ok((await named('waiting')).verified)
       const browser = server.browser()
       assert.equal((await browser.signIn('sam', PASSWORD)).status, 302)
       const code = await codeFor('sam')
       for (let attempt = 0; attempt < 5; attempt += 1) assert.ok(!(await signsIn('sam', 'wrong')))
-      assert.ok(!(await signsIn('sam', PASSWORD)), 'it is locked')
+      assert.ok(!(await signsIn('sam', PASSWORD)), 'locked out')
       assert.equal((await change({ code, new_password: NEW })).status, 200)
       assert.ok(await signsIn('sam', NEW))
       assert.match(String((await browser.send('/profile')).headers['location']), /\/login$/)
     })
 
     // Covers audit trail: PasswordChangeSuccess; PasswordResetRequest
-    it('reports the request and the change', async () => {
+    it('are recorded in the audit log, without passwords', async () => {
       await change({ code: await codeFor('tina'), new_password: NEW })
       const { id } = await named('tina')
       const types = server.events.filter(({ principal }) => principal === id).map(({ type }) => type)
@@ -205,7 +205,7 @@ for (const mode of MODES) {
       assert.doesNotMatch(JSON.stringify(server.events), /seven-chairs/)
     })
 
-    it('is for login servers, server and zone administrators', async () => {
+    it('require a login server or an administrator', async () => {
       assert.equal((await ask('nobody', { bearer: await tokenOf('root') })).status, 404)
       const powerless = await ask('pia', { bearer: await tokenOf('powerless') })
       assert.equal(powerless.status, 403)
@@ -215,7 +215,7 @@ for (const mode of MODES) {
       assert.equal((await ask('pia', { bearer: await tokenOf('login', 'z1.localhost:8080') })).status, 401)
     })
 
-    it('stays in its zone, and closes with the accounts of the zone', async () => {
+    it('are limited to the zone, and rejected if internal user management is disabled', async () => {
       const code = await codeFor('nadia@acc.example')
       const elsewhere = await change({ code, new_password: NEW }, { host: 'z1.localhost:8080' })
       isRefused(elsewhere, 'invalid_code', EXPIRED)
@@ -223,7 +223,7 @@ for (const mode of MODES) {
       assert.deepEqual([closed.status, closed.json()['error']], [403, 'internal_user_management_disabled'])
     })
 
-    it('refuses malformed bodies', async () => {
+    it('reject malformed bodies', async () => {
       assert.equal((await post('/password_change', '{bad')).status, 400)
       assert.equal((await change({ code: 1, new_password: NEW })).status, 400)
       assert.equal((await change({ code: 'x', new_password: {} })).status, 400)
@@ -236,8 +236,8 @@ for (const mode of MODES) {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe(`two new passwords by one code at the same instant on ${kind}`, () => {
-    it('are one', async () => {
+  describe(`Concurrent password resets with one code on ${kind}`, () => {
+    it('succeed once', async () => {
       const database = await freshDatabase(kind)
       const server = await startServer({ config, database: database.url })
       const { access_token: bearer } = tokensOf(

@@ -1,4 +1,4 @@
-// What the tests of codes, passwords and e-mail addresses share: requests with the token of a login server.
+// Shared by the tests of codes, passwords and email addresses: requests with the token of a login server.
 import { clientTokens } from '../../support/client-tokens.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { caller } from '../../support/zones.ts'
@@ -8,11 +8,11 @@ export const LOGIN_SERVER = caller('login', 'oauth.login')
 /** The header of a JSON body. */
 export const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** Requests to the server that a test starts later. */
+/** Requests to a server that is started later. */
 export interface LoginServerCalls {
   /** A token of the client with the secret `<id>-secret`. */
   readonly tokenOf: (id: string, host?: string) => Promise<string>
-  /** By the login server in the zone of the host, unless a token is given. */
+  /** Sends as the login server of the zone unless a token is given. */
   readonly post: (path: string, body: string, more?: TestRequest) => Promise<TestAnswer>
 }
 

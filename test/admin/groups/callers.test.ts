@@ -1,4 +1,4 @@
-// Who may call what below `/Groups` (§0.1), and how other callers are refused.
+// Authorization of the endpoints below `/Groups` (§0.1).
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { HOST_OF_Z1, startGroupServer, TO_Z1 } from '../../support/groups.ts'
@@ -54,7 +54,7 @@ const ALL_CALLERS: readonly GroupCallerName[] = [
 ]
 
 for (const mode of MODES) {
-  describe(`callers of /Groups (${mode})`, () => {
+  describe(`Callers of /Groups (${mode})`, () => {
     let api: GroupServer
     before(async () => {
       api = await startGroupServer(mode)
@@ -62,7 +62,7 @@ for (const mode of MODES) {
     after(() => api.stop())
 
     for (const { method, path, body, scopes, callers } of ENDPOINTS) {
-      it(`${method} ${path} is for ${scopes.join(', ')}, and administrators of everything and of the zone`, async () => {
+      it(`need ${scopes.join(' or ')}, or an administrator's scope, for ${method} ${path}`, async () => {
         for (const by of ALL_CALLERS) {
           const answer = await api.send(method, path, body, { by })
           if (callers.includes(by)) assert.notEqual(answer.status, 403, `${by}: ${answer.text}`)
@@ -88,7 +88,7 @@ for (const mode of MODES) {
         assert.equal(foreign.status, 401)
       })
 
-      it(`${method} ${path} is for administrators of another zone too, who name it`, async () => {
+      it(`need a right in the zone of the header for ${method} ${path}`, async () => {
         const allowed: Readonly<Record<string, boolean>> = {
           root: true,
           'z1-admin': true,

@@ -8,7 +8,7 @@ import { MODES } from '../../support/oauth.ts'
 const SCHEMAS = ['urn:scim:schemas:core:1.0']
 
 for (const mode of MODES) {
-  describe(`mappings of external groups (${mode})`, () => {
+  describe(`External group mappings (${mode})`, () => {
     let api: GroupServer
     let id = ''
     before(async () => {
@@ -22,7 +22,7 @@ for (const mode of MODES) {
     const remove = (path: string) => api.send('DELETE', `/Groups/External/${path}`)
 
     // Covers POST /Groups/External: groupId; displayName; externalGroup; origin
-    it('are made once, by id or by name', async () => {
+    it('are created once, by group id or name', async () => {
       const first = await post({ groupId: id, externalGroup: ' cn=One,ou=Groups' })
       assert.equal(first.status, 201, first.text)
       const { meta } = first.json<{ meta: { created: string } }>()
@@ -71,7 +71,7 @@ for (const mode of MODES) {
       [() => ({ groupId: 7, externalGroup: 'a' }), '400 scim', 'groupId must be a string'],
     ]
     for (const [body, want, description] of refusals) {
-      it(`are refused: ${JSON.stringify(body())}`, async () => {
+      it(`are rejected: ${JSON.stringify(body())}`, async () => {
         assertRefused(await post(body()), want, description)
       })
     }
@@ -86,7 +86,7 @@ for (const mode of MODES) {
       // Covers GET /Groups/External: startIndex; count; origin; externalGroup; filter; response: groupId; displayName
       // Covers GET /Groups/External: response: externalGroup; origin
       // Covers GET /Groups/External/list: startIndex; count; filter
-      it(`are listed with exactly four members each at /Groups/External${path}`, async () => {
+      it(`are listed at /Groups/External${path}`, async () => {
         const m = await api.groupId('m.group')
         const one = { groupId: id, displayName: 'cool.renamed', externalGroup: 'cn=one,ou=groups', origin: 'ldap' }
         const two = { groupId: m, displayName: 'm.group', externalGroup: 'saml-role', origin: 'my-saml' }
@@ -121,14 +121,14 @@ for (const mode of MODES) {
         ['count=x', 'The parameter count must be a whole number'],
         ['startIndex=1e3', 'The parameter startIndex must be a whole number'],
       ] as const) {
-        it(`are not listed at /Groups/External${path}?${query}`, async () => {
+        it(`are rejected at /Groups/External${path}?${query}`, async () => {
           assertRefused(await api.send('GET', `/Groups/External${path}?${query}`), '400 scim', description)
         })
       }
     }
 
     // Covers GET /Groups/External: error: filter with origin
-    it('are not listed by a filter and a parameter at once', async () => {
+    it('cannot be listed by both filter and origin', async () => {
       const reported =
         'Deprecated filter parameter may not be used in conjunction with origin or externalGroup parameters'
       const answer = await api.send('GET', '/Groups/External?filter=origin+eq+%22x%22&origin=x')
@@ -141,7 +141,7 @@ for (const mode of MODES) {
     // Covers DELETE /Groups/External/displayName/{displayName}/externalGroup/{externalGroup}: response: removed mapping
     // Covers DELETE /Groups/External/id/{groupId}/{externalGroup}: response: removed mapping
     // Covers DELETE /Groups/External/{displayName}/{externalGroup}: response: removed mapping
-    it('are deleted by six paths', async () => {
+    it('can be deleted by six paths', async () => {
       const long = `cn=${'x'.repeat(200)}/y,ou=groups`
       for (const externalGroup of ['ext0', 'ext1', 'ext2', 'ext3', long]) {
         await post({ groupId: id, externalGroup })
@@ -164,7 +164,7 @@ for (const mode of MODES) {
     })
 
     // Covers DELETE /Groups/External/groupId/{groupId}/externalGroup/{externalGroup}/origin/{origin}: error: not found
-    it('are refused where there is nothing to delete', async () => {
+    it('answer 404 for a deletion of unknown mappings', async () => {
       await post({ groupId: id, externalGroup: 'kept' })
       const missing = `The mapping between groupId ${id} and external group`
       for (const [path, description] of [

@@ -1,4 +1,4 @@
-// `/Groups` and `/Groups/{id}`, exchange by exchange as UAA answers, and each refusal.
+// `/Groups` and `/Groups/{id}` like UAA, with each error.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { assertRefused, HOST_OF_Z1, startGroupServer, TO_Z1 } from '../../support/groups.ts'
@@ -27,7 +27,7 @@ for (const mode of MODES) {
       // Covers Group resource: id; displayName; description; zoneId; meta; schemas
       // Covers GET /Groups/{id}: id
       // Covers POST /Groups: displayName; description
-      it('makes a group without members', async () => {
+      it('creates a group without members', async () => {
         const answer = await post({ displayName: 'cool.group', description: 'the cool ones' })
         assert.equal(answer.status, 201, answer.text)
         assert.equal(answer.headers['etag'], '"0"')
@@ -47,7 +47,7 @@ for (const mode of MODES) {
 
       // Covers Group resource: members; members[].value; members[].type; members[].origin
       // Covers POST /Groups: members
-      it('makes one with users and groups in it; type and origin may be left out', async () => {
+      it('creates a group with users and groups; type and origin are optional', async () => {
         const inner = await api.make('m.group', [{ value: gu1 }, { value: gu2, type: 'USER', origin: 'ldap' }])
         const answer = await api.send('GET', `/Groups/${inner}`)
         const members = answer.json<{ members: { value: string }[] }>().members
@@ -63,14 +63,14 @@ for (const mode of MODES) {
         assert.deepEqual(outer.json()['members'], [{ origin: 'svc', type: 'GROUP', value: inner }])
       })
 
-      // So cf-uaac sends the members of `uaac member add` and `uaac member delete`.
-      it('takes the bare id of a user as a member', async () => {
+      // Like cf-uaac for `uaac member add` and `uaac member delete`.
+      it('accepts a bare user id as a member', async () => {
         const group = await post({ displayName: 'bare.ids', members: [gu1] })
         assert.equal(group.status, 201, group.text)
         assert.deepEqual(group.json()['members'], [{ origin: 'svc', type: 'USER', value: gu1 }])
       })
 
-      it('ignores id, zoneId and what it does not know, and takes a version', async () => {
+      it('ignores id, zoneId and unknown members, and accepts a version', async () => {
         const answer = await post({
           id: 'own-id',
           displayName: 'own.id',
@@ -87,7 +87,7 @@ for (const mode of MODES) {
         assert.equal(answer.json()['zoneId'], 'svc')
       })
 
-      it('accepts a name with a blank', async () => {
+      it('accepts a name with a space', async () => {
         assert.equal((await post({ displayName: 'with blank' })).status, 201)
       })
 
@@ -100,7 +100,7 @@ for (const mode of MODES) {
           description: 'A group with displayName: cool.group already exists.',
         },
         {
-          name: 'the same in another case',
+          name: 'a taken name in another case',
           body: { displayName: 'Cool.Group' },
           want: '409 scim_resource_already_exists',
         },
@@ -114,7 +114,7 @@ for (const mode of MODES) {
         { name: 'an empty name', body: { displayName: '' }, want: '400 scim' },
         { name: 'a blank name', body: { displayName: ' \t' }, want: '400 scim' },
         { name: 'a name that is not a string', body: { displayName: ['x'] }, want: '400 scim' },
-        { name: 'a name with NUL', body: { displayName: 'a\0b' }, want: '400 scim' },
+        { name: 'a name with a NUL character', body: { displayName: 'a\0b' }, want: '400 scim' },
         { name: 'a name that is too long', body: { displayName: 'x'.repeat(256) }, want: '400 scim' },
         {
           name: 'a description that is too long',
@@ -152,7 +152,7 @@ for (const mode of MODES) {
           want: '400 scim',
         },
         {
-          name: 'an origin with NUL',
+          name: 'an origin with a NUL character',
           body: { displayName: 'b', members: [{ value: 'x', origin: '\0' }] },
           want: '400 scim',
         },
@@ -162,14 +162,14 @@ for (const mode of MODES) {
           want: '400 scim',
         },
         {
-          name: 'an id with NUL',
+          name: 'an id with a NUL character',
           body: { displayName: 'b', members: [{ value: '\0' }] },
           want: '400 invalid_scim_resource',
         },
         { name: 'members that are not a list', body: { displayName: 'b', members: {} }, want: '400 scim' },
         { name: 'a member that is a number', body: { displayName: 'b', members: [1] }, want: '400 scim' },
         {
-          name: 'the bare id of no user',
+          name: 'an unknown bare id',
           body: { displayName: 'b', members: ['x'] },
           want: '400 invalid_scim_resource',
         },
@@ -188,8 +188,8 @@ for (const mode of MODES) {
           want: '409 scim_resource_already_exists',
         },
         { name: 'a list', body: [], want: '400 scim' },
-        { name: 'bad JSON', body: '{bad', want: '400 scim' },
-        { name: 'nothing', body: '', want: '400 scim' },
+        { name: 'invalid JSON', body: '{bad', want: '400 scim' },
+        { name: 'an empty body', body: '', want: '400 scim' },
       ]
       for (const { name, body, want, description } of refusals) {
         it(`refuses ${name}`, async () => {
@@ -199,7 +199,7 @@ for (const mode of MODES) {
         })
       }
 
-      it('refuses a group given as a user, a user given as a group, and a member that is listed twice', async () => {
+      it('rejects members of the wrong type, repeated members and members of another zone', async () => {
         const group = await api.make('confused')
         for (const [members, odd] of [
           [[{ value: group, type: 'USER' }], group],
@@ -219,7 +219,7 @@ for (const mode of MODES) {
         assertRefused(answer, '400 scim', reported)
       })
 
-      it('refuses more members than fit into one request', async () => {
+      it('rejects more than 10,000 members and a body that is too large', async () => {
         const members = Array.from({ length: 10_001 }, (_, n) => ({ value: `u${n}` }))
         assertRefused(await post({ displayName: 'many', members }), '400 scim')
         assert.equal((await post({ displayName: 'x', description: 'x'.repeat(3_000_000) })).status, 413)
@@ -228,7 +228,7 @@ for (const mode of MODES) {
 
     describe('GET', () => {
       // Covers GET /Groups/{id}: error: not found
-      it('refuses an unknown id', async () => {
+      it('answers 404 for an unknown id', async () => {
         assertRefused(await api.send('GET', '/Groups/none'), '404 scim_resource_not_found', 'Group none does not exist')
       })
 
@@ -238,7 +238,7 @@ for (const mode of MODES) {
         return answer.json<{ resources: Record<string, unknown>[]; totalResults: number; itemsPerPage: number }>()
       }
 
-      it('lists whole groups with their members', async () => {
+      it('lists groups with their members', async () => {
         const listed = await list({ filter: 'displayName eq "outer.group" or displayName eq "M.GROUP"' })
         for (const each of listed.resources) {
           assert.deepEqual(each, (await api.send('GET', `/Groups/${String(each['id'])}`)).json())
@@ -257,7 +257,7 @@ for (const mode of MODES) {
       })
 
       // Covers GET /Groups: attributes
-      it('answers exactly the attributes that are asked for', async () => {
+      it('returns exactly the requested attributes', async () => {
         const filter = 'displayName eq "m.group"'
         const of = async (attributes: string) => (await list({ filter, attributes })).resources
         const id = await api.groupId('m.group')
@@ -271,7 +271,7 @@ for (const mode of MODES) {
 
       // Covers SCIM filter: filterable attributes of groups
       // Covers GET /Groups: filter; sortBy; sortOrder; startIndex; count
-      it('filters, sorts and pages', async () => {
+      it('filters, sorts and paginates', async () => {
         const names = async (query: Readonly<Record<string, string>>) =>
           (await list({ attributes: 'displayName', ...query })).resources.map(each => each['displayName'])
         assert.deepEqual(await names({ filter: 'displayName co "group"', sortBy: 'displayName' }), [
@@ -305,7 +305,7 @@ for (const mode of MODES) {
         ['startIndex=0', undefined],
         ['attributes=a..b', undefined],
       ] as const) {
-        it(`refuses to list with ${query}`, async () => {
+        it(`rejects ${query}`, async () => {
           assertRefused(await api.send('GET', `/Groups?${query}`), '400 scim', description)
         })
       }
@@ -327,7 +327,7 @@ for (const mode of MODES) {
         })
         assert.equal(kept.headers['etag'], '"2"')
         const origins = kept.json<{ members: { origin: string }[] }>().members.map(({ origin }) => origin)
-        assert.deepEqual(origins, ['svc', 'svc'], 'the origin of a member stays')
+        assert.deepEqual(origins, ['svc', 'svc'], 'the origin of a member is kept')
         const bare = await put('*', { displayName: 'put.renamed' })
         const { members, description, displayName } = bare.json()
         assert.deepEqual(
@@ -342,7 +342,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Groups/{id}: error: not found
-      it('refuses, and changes nothing', async () => {
+      it('rejects invalid requests without a change', async () => {
         const id = await api.make('not.put', [{ value: gu1 }])
         await api.make('put.taken')
         const before = (await api.send('GET', `/Groups/${id}`)).json()
@@ -393,7 +393,7 @@ for (const mode of MODES) {
       })
 
       // Covers PUT /Groups/{id}: error: default group
-      it('refuses members of a default group', async () => {
+      it('rejects members of a default group', async () => {
         const id = await api.groupId('openid')
         const body = { displayName: 'openid', members: [{ value: gu1 }] }
         const answer = await api.send('PUT', `/Groups/${id}`, body, { ifMatch: '*' })
@@ -404,7 +404,7 @@ for (const mode of MODES) {
     describe('PATCH', () => {
       // Covers Group resource: members[].operation
       // Covers PATCH /Groups/{id}: If-Match; meta.attributes; members; displayName; description
-      it('changes what it names, and adds and removes members', async () => {
+      it('changes the given members, and adds and removes group members', async () => {
         const id = await api.make('to.patch', [{ value: gu1 }])
         const patch = async (body: unknown) => {
           const answer = await api.send('PATCH', `/Groups/${id}`, body, { ifMatch: '*' })
@@ -435,7 +435,7 @@ for (const mode of MODES) {
         assert.equal(version, 8)
       })
 
-      it('refuses, and changes nothing', async () => {
+      it('rejects invalid requests without a change', async () => {
         const id = await api.make('not.patched', [{ value: gu1 }])
         const before = (await api.send('GET', `/Groups/${id}`)).json()
         const rows: readonly [ifMatch: string | undefined, body: unknown, want: string, description?: string][] = [
@@ -470,7 +470,7 @@ for (const mode of MODES) {
 
     describe('DELETE', () => {
       // Covers DELETE /Groups/{id}: If-Match; response: deleted group; error: not found; stale version
-      it('answers the group as it was, with its members', async () => {
+      it('deletes the group, and returns it with its members', async () => {
         const inner = await api.make('deleted.inner')
         const id = await api.make('deleted', [{ value: gu1 }, { value: inner, type: 'GROUP' }])
         await api.send('POST', '/Groups/External', { groupId: id, externalGroup: 'x' })
@@ -486,19 +486,19 @@ for (const mode of MODES) {
         assert.equal((await api.send('GET', `/Groups/${inner}`)).status, 200)
       })
 
-      it('deletes a default group, which is created again at the next request for it', async () => {
+      it('deletes a default group', async () => {
         const id = await api.groupId('roles')
         assert.equal((await api.send('DELETE', `/Groups/${id}`, undefined, { ifMatch: '0' })).status, 200)
       })
     })
 
-    it('has no other methods', async () => {
+    it('answers 405 to other methods', async () => {
       const answer = await api.send('POST', `/Groups/${await api.groupId('cool.group')}`, {})
       assert.equal(answer.status, 405)
       assert.equal(answer.headers['allow'], 'GET, HEAD, PUT, PATCH, DELETE')
     })
 
-    it('names no method in Allow that every caller is refused', async () => {
+    it('lists only methods in Allow that some caller may use', async () => {
       for (const [path, allow] of [
         ['/Users', 'GET, HEAD, POST'],
         ['/Users/x/password', 'PUT'],
@@ -510,7 +510,7 @@ for (const mode of MODES) {
     })
 
     // Covers audit trail: GroupCreatedEvent; GroupModifiedEvent; GroupDeletedEvent
-    it('reports to the audit trail each change, with who made it', async () => {
+    it('records each change with its caller in the audit log', async () => {
       const from = api.server.events.length
       const id = await api.make('audited', [{ value: gu1 }], { by: 'writer' })
       await api.send('PATCH', `/Groups/${id}`, { members: [{ value: gu2 }] }, { by: 'updater', ifMatch: '*' })
@@ -528,8 +528,8 @@ for (const mode of MODES) {
       )
     })
 
-    describe('in another zone', () => {
-      it('has its own groups, for its administrators and those of the default zone', async () => {
+    describe('another zone', () => {
+      it('has separate groups, for its administrators and those of the default zone', async () => {
         const mine = await api.groupId('cool.group')
         for (const by of ['root', 'z1-admin', 'z1-writer'] as const) {
           const made = await post({ displayName: `by.${by}` }, { by, headers: TO_Z1 })
@@ -554,7 +554,7 @@ for (const mode of MODES) {
 
       // Covers group rules: allowed groups
       // Covers POST /Groups: error: not allowed
-      it('allows the groups that its settings allow, and the default ones', async () => {
+      it('accepts only allowed and default groups', async () => {
         const { zones } = api.server.store
         const zone = await zones.find('z1')
         assert.ok(zone)
@@ -578,7 +578,7 @@ for (const mode of MODES) {
       })
     })
 
-    it('counts at the next token: of a member, through others, and no longer', async () => {
+    it('applies membership, direct or indirect, to the next token', async () => {
       const outer = await api.make('orders.outer')
       const inner = await api.make('orders.inner', [{ value: gu1 }])
       const orders = async () => (await api.scopesOf('gu1')).filter(scope => scope.startsWith('orders.'))

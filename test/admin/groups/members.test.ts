@@ -6,7 +6,7 @@ import type { GroupServer } from '../../support/groups.ts'
 import { MODES } from '../../support/oauth.ts'
 
 for (const mode of MODES) {
-  describe(`members of a group (${mode})`, () => {
+  describe(`Group members (${mode})`, () => {
     let api: GroupServer
     let gu1 = ''
     let gu2 = ''
@@ -27,7 +27,7 @@ for (const mode of MODES) {
     // Covers GET /Groups/{id}/members/{memberId}: response: member
     // Covers POST /Groups/{id}/members: value; type; origin
     // Covers DELETE /Groups/{id}/members/{memberId}: response: removed member
-    it('are added, read and removed, and the version of the group stays', async () => {
+    it('are added, read and removed without a new version of the group', async () => {
       const added = await post({ origin: 'svc', type: 'USER', value: gu1 })
       assert.deepEqual([added.status, added.json()], [201, { origin: 'svc', type: 'USER', value: gu1 }])
       const short = await post({ value: gu2, unknown: 1 })
@@ -48,7 +48,7 @@ for (const mode of MODES) {
       assert.equal((await api.send('GET', `/Groups/${group}`)).headers['etag'], '"0"')
     })
 
-    it('are users where the type is null, as cf-java-client sends it', async () => {
+    it('default to users if the type is null, as sent by cf-java-client', async () => {
       const id = await api.make('m.untyped', [{ value: gu1, type: null }])
       const added = await post({ value: gu2, type: null }, id)
       assert.deepEqual([added.status, added.json()], [201, { value: gu2, type: 'USER', origin: 'svc' }])
@@ -58,7 +58,7 @@ for (const mode of MODES) {
 
     // Covers Group resource: members[].entity
     // Covers GET /Groups/{id}/members: returnEntities; filter
-    it('are listed with their records', async () => {
+    it('are listed with their entities', async () => {
       const id = await api.make('m.records', [{ value: gu1 }, { value: nested, type: 'GROUP' }])
       const answer = await api.send('GET', `/Groups/${id}/members?returnEntities=true&filter=ignored`)
       const found = answer.json<readonly { type: string; entity: Record<string, unknown> }[]>()
@@ -73,7 +73,7 @@ for (const mode of MODES) {
 
     // Covers SCIM errors: error: member_already_exists
     // Covers POST /Groups/{id}/members: error: not found; already a member; empty member
-    it('are refused, and nothing is added', async () => {
+    it('are rejected if invalid, unknown or existing', async () => {
       const id = await api.make('m.refused', [{ value: gu1 }])
       const rows: readonly (readonly [to: string, body: unknown, want: string, description?: string])[] = [
         [id, { value: gu1 }, '409 member_already_exists', `${gu1} is already part of the group: ${id}`],
@@ -118,7 +118,7 @@ for (const mode of MODES) {
     // Covers GET /Groups/{id}/members/{memberId}: error: member_not_found
     // Covers DELETE /Groups/{id}/members/{memberId}: error: member_not_found
     // Covers PUT /Groups/{id}/members/{memberId}: error: member_not_found
-    it('are refused where they are none', async () => {
+    it('answer 404 if unknown', async () => {
       const other = await api.make('m.other')
       for (const [id, memberId] of [
         [other, gu1],
@@ -136,7 +136,7 @@ for (const mode of MODES) {
       assertRefused(unknown, '404 scim_resource_not_found', 'Group none does not exist')
     })
 
-    it('are those of the zone', async () => {
+    it('are not accessible from another zone', async () => {
       const path = `/Groups/${group}/members`
       const before = (await api.send('GET', path)).text
       for (const request of [
@@ -151,7 +151,7 @@ for (const mode of MODES) {
       assert.equal((await api.send('GET', path)).text, before)
     })
 
-    it('are answered in full where there are thousands', async () => {
+    it('are returned completely if there are thousands', async () => {
       const id = await api.make('m.huge')
       const { store } = api.server
       const ids = Array.from({ length: 2500 }, (_, n) => `huge-${String(n).padStart(4, '0')}`)

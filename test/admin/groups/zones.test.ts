@@ -7,7 +7,7 @@ import { MODES } from '../../support/oauth.ts'
 import type { TestAnswer } from '../../support/server.ts'
 
 for (const mode of MODES) {
-  describe(`groups of zones (${mode})`, () => {
+  describe(`Zone groups (${mode})`, () => {
     let api: GroupServer
     let gu1 = ''
     let gu2 = ''
@@ -27,7 +27,7 @@ for (const mode of MODES) {
 
     // Covers group rules: `zones.<id>.*` groups
     // Covers POST /Groups/zones: displayName; members
-    it('are made with their first member, and get further ones', async () => {
+    it('are created with their first member, and extended by others', async () => {
       const first = await give('zones.gz.admin', [{ value: gu1, type: 'USER', origin: 'svc' }])
       assert.deepEqual([first.status, first.headers['etag'], membersIn(first)], [201, '"0"', [gu1]], first.text)
       assert.equal(first.json()['zoneId'], 'svc')
@@ -38,7 +38,7 @@ for (const mode of MODES) {
       assert.ok((await api.scopesOf('gu1')).includes('zones.gz.admin'))
     })
 
-    it('are found by their exact name, since ids of zones have case', async () => {
+    it('have case-sensitive names, like zone ids', async () => {
       const group = await give('zones.case.admin', [{ value: gu1 }])
       assert.equal(group.status, 201)
       const refused = '409 scim_resource_already_exists'
@@ -52,7 +52,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /Groups/zones: error: group name
-    it('have the names of some rights only', async () => {
+    it('exist for certain rights only', async () => {
       const rows: readonly [name: string, status: number][] = [
         ['zones.gz.read', 201],
         ['zones.gz.clients.admin', 201],
@@ -79,7 +79,7 @@ for (const mode of MODES) {
     })
 
     // Covers POST /Groups/zones: error: no members
-    it('refuse members that are none', async () => {
+    it('reject empty lists and unknown members', async () => {
       const reported = 'Invalid group members, you have to add at least one member.'
       assertRefused(await give('zones.gz.admin', []), '400 scim', reported)
       assertRefused(await give('zones.gz.admin', null), '400 scim', reported)
@@ -90,7 +90,7 @@ for (const mode of MODES) {
 
     // Covers DELETE /Groups/zones/{userId}/{zoneId}: response: group; error: not an admin
     // Covers DELETE /Groups/zones/{userId}/{zoneId}/{scope}: response: group; error: group name; group not found
-    it('lose a member by user and zone, for the administrator or for the right that is named', async () => {
+    it('lose a member by user and zone, for the admin right or a given one', async () => {
       const admin = await take(`${gu1}/gz`)
       assert.deepEqual([admin.status, membersIn(admin)], [200, [gu2]], admin.text)
       assert.match(String(admin.headers['etag']), /^"\d+"$/)
@@ -104,7 +104,7 @@ for (const mode of MODES) {
       assert.equal((await take(`${gu1}/gz/clients/read`)).status, mode === 'standard' ? 404 : 302)
     })
 
-    it('are for scim.zones in the default zone', async () => {
+    it('require scim.zones in the default zone', async () => {
       for (const by of ['writer', 'zone-admin', 'stranger', 'z1-admin'] as const) {
         for (const answer of [
           await give('zones.gz.admin', [{ value: gu1 }], { by }),
@@ -126,7 +126,7 @@ for (const mode of MODES) {
       assert.equal(await api.server.store.groups.findByName('svc', 'zones.z1.admin'), undefined)
     })
 
-    it('go with the zone', async () => {
+    it('are deleted with the zone', async () => {
       await give('zones.z1.admin', [{ value: gu1 }])
       const outer = await api.make('orders.of-z1', [{ value: await api.groupId('zones.z1.admin'), type: 'GROUP' }])
       assert.ok((await api.scopesOf('gu1')).includes('orders.of-z1'))

@@ -115,7 +115,7 @@ for (const mode of MODES) {
       assert.equal((await copyOf(after)).aliasId, user.id)
     })
 
-    it('lose their sessions with the other when it gets another external id, and only then', async () => {
+    it('lose their sessions, like the original, if externalId changes', async () => {
       const user = await create()
       const { users } = api.server.store
       const revisions = async (): Promise<readonly unknown[]> => [
@@ -139,7 +139,7 @@ for (const mode of MODES) {
         const user = await create()
         const { store } = api.server
         const group = { displayName: right, members: [{ value: user.aliasId, origin: 'corp' }] }
-        await api.send('POST', '/Groups', { displayName: right }, IN_Z1) // unless it is there
+        await api.send('POST', '/Groups', { displayName: right }, IN_Z1) // unless it exists
         const { id } = (await store.groups.findByName('z1', right)) ?? {}
         const added = await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)
         assert.equal(added.status, 200, added.text)
@@ -157,7 +157,7 @@ for (const mode of MODES) {
     it('are not verified by a caller with fewer rights', async () => {
       const user = await create({ verified: false })
       const { store } = api.server
-      await api.send('POST', '/Groups', { displayName: 'svc.admin' }, IN_Z1) // unless it is there
+      await api.send('POST', '/Groups', { displayName: 'svc.admin' }, IN_Z1) // unless it exists
       const { id } = (await store.groups.findByName('z1', 'svc.admin')) ?? {}
       const group = { displayName: 'svc.admin', members: [{ value: user.aliasId, origin: 'corp' }] }
       assert.equal((await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)).status, 200)

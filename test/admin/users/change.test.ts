@@ -299,7 +299,7 @@ for (const mode of MODES) {
       const refusals = [
         { name: 'no name', more: { name: undefined }, message: 'A name must be provided.' },
         { name: 'no userName', more: { userName: undefined }, message: 'A username must be provided.' },
-        { name: 'no e-mail', more: { emails: [] }, message: 'Exactly one email must be provided.' },
+        { name: 'no email', more: { emails: [] }, message: 'Exactly one email must be provided.' },
         // Covers PUT /Users/{id}: error: validation
         {
           name: 'a bad userName',

@@ -616,7 +616,7 @@ for (const mode of MODES) {
         assert.deepEqual([event?.zoneId, event?.principal, event?.clientId], ['svc', 'doomed', 'writer'])
       })
 
-      it('is recorded in the trail of the default zone also from inside of the zone, whose own trail goes', async () => {
+      it('is recorded in the audit log of the default zone, even from inside the zone', async () => {
         const id = 'gone-inside'
         await wire.create({ id, subdomain: id, name: 'x' })
         const headers = { 'x-identity-zone-id': id }

@@ -83,14 +83,14 @@ const accepted: readonly Accepted[] = [
   },
   // Covers client authentication: `client_secret_basic` with percent-encoding
   {
-    name: 'colons, blanks and percent signs, form-encoded in the header',
+    name: 'form-encoded special characters in the header',
     request: { basic: [STRANGE_ID, STRANGE_SECRET] },
   },
   {
-    name: 'a plus sign for a blank in the header',
+    name: 'a plus sign for a space in the header',
     request: basicHeader('cl%3Aient++%25%C3%BC:se%3Acret++%25%26%3D%C3%BC'.replaceAll('++', '+%2B')),
   },
-  { name: 'such characters in the form', form: { client_id: STRANGE_ID, client_secret: STRANGE_SECRET } },
+  { name: 'special characters in the form', form: { client_id: STRANGE_ID, client_secret: STRANGE_SECRET } },
   // Covers client authentication: two secrets at a time
   { name: 'the older of two secrets', request: { basic: ['two', 'old-secret'] } },
   { name: 'the newer of two secrets', request: { basic: ['two', 'new-secret'] } },
@@ -115,15 +115,15 @@ const rejected: readonly Rejected[] = [
   // Covers client authentication: error: unknown client
   { name: 'an unknown client', request: { basic: ['nobody', 'wrong'] }, description: 'Bad credentials', ...bad },
   {
-    name: 'an empty secret where there is one',
+    name: 'an empty secret of a client with a secret',
     request: { basic: ['service', ''] },
     description: 'Bad credentials',
     ...bad,
   },
   { name: 'an empty client id', request: { basic: ['', 'service-secret'] }, description: 'Bad credentials', ...bad },
   { name: 'a client id in another case', request: { basic: ['Service', 'service-secret'] }, ...bad },
-  { name: 'a client id with a NUL', request: { basic: ['service\0', 'service-secret'] }, ...bad },
-  { name: 'a secret with a NUL behind it', request: { basic: ['service', 'service-secret\0'] }, ...bad },
+  { name: 'a client id with a NUL character', request: { basic: ['service\0', 'service-secret'] }, ...bad },
+  { name: 'a secret followed by a NUL character', request: { basic: ['service', 'service-secret\0'] }, ...bad },
   {
     name: 'a wrong secret in the form',
     form: { client_id: 'service', client_secret: 'wrong' },
@@ -148,7 +148,7 @@ const rejected: readonly Rejected[] = [
     ...bad,
   },
   {
-    name: 'an empty secret of a client that has none',
+    name: 'an empty secret of a client without a secret',
     form: { grant_type: 'password', username: 'marissa', password: 'koala' },
     request: { basic: ['bare', ''] },
     description: 'Bad credentials',
@@ -168,13 +168,13 @@ const rejected: readonly Rejected[] = [
     ...bad,
   },
   {
-    name: 'base64 with a blank inside',
+    name: 'base64 with a space',
     request: authorization(`Basic ${BASE64.slice(0, 8)} ${BASE64.slice(8)}`),
     description: 'Failed to decode basic authentication token',
     ...bad,
   },
   {
-    name: 'base64 that is cut off',
+    name: 'truncated base64',
     request: authorization('Basic c2Vyd'),
     description: 'Failed to decode basic authentication token',
     ...bad,
@@ -206,13 +206,13 @@ const rejected: readonly Rejected[] = [
   },
   // Covers client authentication: error: bad percent-encoding
   {
-    name: 'half a percent-code in the header',
+    name: 'an incomplete percent-encoding in the header',
     request: basicHeader('service:service-secret%4'),
     description: 'Failed to URL Decode credentials',
     ...bad,
   },
   {
-    name: 'a percent-code that is not UTF-8 in the header',
+    name: 'a percent-encoding that is not UTF-8 in the header',
     request: basicHeader('service:%ff'),
     description: 'Failed to URL Decode credentials',
     ...bad,
@@ -237,7 +237,7 @@ const rejected: readonly Rejected[] = [
   // Covers client authentication: error: no credentials
   // Covers POST /oauth/token: error: no client credentials
   // Covers compatibility: C11 error codes: no client credentials
-  { name: 'no credentials at all', want: '401 invalid_client', challenge: /^Basic / },
+  { name: 'no credentials', want: '401 invalid_client', challenge: /^Basic / },
   { name: 'the word Basic alone', request: authorization('Basic'), ...nobody },
   { name: 'a bearer token', request: { bearer: 'anything' }, ...nobody },
   {
@@ -259,13 +259,13 @@ const rejected: readonly Rejected[] = [
     challenge: BAD,
   },
   {
-    name: 'a public client that requests a grant of its own',
+    name: 'a public client with client_credentials',
     form: { client_id: 'spa' },
     want: '401 invalid_client',
     challenge: BAD,
   },
   {
-    name: 'a client that is not public, with a proof as if it were',
+    name: 'a confidential client with a code_verifier alone',
     form: { grant_type: 'authorization_code', client_id: 'auto', code: 'x', code_verifier: VERIFIER },
     description: 'Bad credentials',
     ...bad,
@@ -273,7 +273,7 @@ const rejected: readonly Rejected[] = [
 ]
 
 for (const mode of MODES) {
-  describe(`client authentication, ${mode}`, () => {
+  describe(`Client authentication in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -294,14 +294,14 @@ for (const mode of MODES) {
     }
 
     // Covers WWW-Authenticate: header: Basic realm of client authentication
-    it('challenges a request without credentials as each mode has it', async () => {
+    it('challenges a request without credentials in the format of the mode', async () => {
       const answer = await send()
       const error = ', error="unauthorized", error_description="Bad credentials"'
       assert.equal(answer.headers['www-authenticate'], `Basic realm="SVC/client"${mode === 'uaa' ? error : ''}`)
     })
 
     // Covers audit trail: ClientAuthenticationSuccess; ClientAuthenticationFailure
-    it('reports each outcome with the client, and never a secret', async () => {
+    it('records each outcome in the audit log, without secrets', async () => {
       const from = server.events.length
       await send({}, { basic: ['service', 'service-secret'] })
       await send({}, { basic: ['service', 'wrong-secret'] })
@@ -318,13 +318,13 @@ for (const mode of MODES) {
     })
 
     // Covers client authentication: rule: clients are never locked out
-    it('never locks a client, however often its secret was wrong', async () => {
+    it('never locks out a client', async () => {
       for (let attempt = 0; attempt < 12; attempt += 1) await send({}, { basic: ['service', `wrong-${attempt}`] })
       tokensOf(await send({}, { basic: ['service', 'service-secret'] }))
     })
 
     // Covers client authentication: empty secret
-    it('accepts an empty secret of a client that was given one, and says so in the token', async () => {
+    it('accepts an empty secret if set, with client_auth_method none', async () => {
       const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
       for (const credentials of [
         { form: { client_id: 'cli', client_secret: '' }, request: {} },
@@ -335,10 +335,10 @@ for (const mode of MODES) {
       }
     })
 
-    it('logged no fault in all this', () => assert.deepEqual(server.faults, []))
+    it('logs no faults', () => assert.deepEqual(server.faults, []))
   })
 
-  describe(`a public client, ${mode}`, () => {
+  describe(`A public client in ${mode}`, () => {
     let server: TestServer
     before(async () => (server = await startServer({ mode, config: { bootstrap } })))
     after(() => server.stop())
@@ -353,13 +353,13 @@ for (const mode of MODES) {
 
     for (const clientId of ['spa', 'both']) {
       // Covers client authentication: none for `authorization_code`
-      it(`exchanges a code with its verifier alone (${clientId}), and the token says so`, async () => {
+      it(`exchanges a code with its verifier alone (${clientId}), with client_auth_method none`, async () => {
         const { access_token: token } = tokensOf(await server.token(form(clientId, await code(clientId))))
         assert.equal(decodeJwt(token)['client_auth_method'], 'none')
       })
     }
 
-    it('without a secret may send an empty one, which is none (C1)', async () => {
+    it('without a secret may send an empty one in standard (C1)', async () => {
       const sending = async () => server.token({ ...form('spa', await code('spa')), client_secret: '' })
       if (mode === 'uaa') {
         await refused(server, mode, sending, { want: '401 invalid_client' })
@@ -370,12 +370,12 @@ for (const mode of MODES) {
       tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa', client_secret: '' }, null))
     })
 
-    it('with a secret is not known by an empty one', async () => {
+    it('with a secret is refused with an empty one', async () => {
       const sending = async () => server.token({ ...form('both', await code('both')), client_secret: '' })
       await refused(server, mode, sending, { want: '401 invalid_client', description: 'Bad credentials' })
     })
 
-    it('that has a secret may still use it', async () => {
+    it('with a secret may authenticate with it', async () => {
       const answer = await server.token(form('both', await code('both')), { basic: ['both', 'both-secret'] })
       assert.equal(decodeJwt(tokensOf(answer).access_token)['client_auth_method'], undefined)
     })
@@ -383,13 +383,13 @@ for (const mode of MODES) {
     // Covers client authentication: none for `refresh_token`; claim: `client_auth_method` none
     // Covers access token claims: client_auth_method
     // Covers refresh token: client_auth_method
-    it('refreshes with its id alone, and stays public', async () => {
+    it('refreshes tokens with its id alone, with client_auth_method none', async () => {
       const first = tokensOf(await server.token(form('spa', await code('spa'))))
       const second = tokensOf(await refresh(server, first.refresh_token, { client_id: 'spa' }, null))
       assert.equal(decodeJwt(second.access_token)['client_auth_method'], 'none')
     })
 
-    it('that sends a wrong secret is refused, public or not', async () => {
+    it('is refused with a wrong secret', async () => {
       const value = await code('both')
       const sending = () => server.token({ ...form('both', value), client_secret: 'wrong' })
       await refused(server, mode, sending, { want: '401 invalid_client', description: 'Bad credentials' })
@@ -397,7 +397,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('two methods of client authentication in one request', () => {
+describe('Two methods of client authentication', () => {
   const basic = ['service', 'service-secret'] as const
   const cases = [
     { name: 'the header and the whole form', form: { client_id: 'service', client_secret: 'service-secret' } },
@@ -419,37 +419,38 @@ describe('two methods of client authentication in one request', () => {
   }
   for (const { name, form } of cases) {
     // Covers compatibility: token endpoint: C2 two methods
-    it(`is refused in standard: ${name} (C2)`, async () => {
+    it(`are refused in standard: ${name} (C2)`, async () => {
       assert.equal(await outcome('standard', form), '400 Only one method of client authentication may be used')
     })
     // Covers client authentication: rule: Authorization before form credentials
-    it(`lets the header win in uaa: ${name} (C2)`, async () => assert.equal(await outcome('uaa', form), '200 '))
+    it(`give precedence to the header in uaa: ${name} (C2)`, async () =>
+      assert.equal(await outcome('uaa', form), '200 '))
   }
   for (const mode of MODES) {
-    it(`is not the header with empty parameters, in ${mode} (RFC 6749 §3.2)`, async () => {
+    it(`do not include empty parameters in ${mode} (RFC 6749 §3.2)`, async () => {
       assert.equal(await outcome(mode, { client_id: '', client_secret: '' }), '200 ')
     })
-    it(`is the header alone if that is wrong, in ${mode}`, async () => {
+    it(`are not reported if the header is wrong in ${mode}`, async () => {
       assert.equal(await outcome(mode, { client_secret: '' }, ['service', 'wrong']), '401 Bad credentials')
     })
   }
 })
 
-describe('a secret that changes', () => {
+describe('A changed client secret', () => {
   let server: TestServer
   before(async () => (server = await startServer()))
   after(() => server.stop())
   const authenticate = async (secret: string): Promise<number> =>
     (await server.token(CREDENTIALS, { basic: ['service', secret] })).status
 
-  it('is worth nothing at once, although it was remembered', async () => {
+  it('is effective immediately despite the cache', async () => {
     assert.equal(await authenticate('service-secret'), 200)
     const { secrets } = await clientNamed(server, 'resource')
     await changeClient(server, 'service', { secrets })
     assert.deepEqual([await authenticate('service-secret'), await authenticate('resource-secret')], [401, 200])
   })
 
-  it('of bcrypt is accepted and replaced by argon2id, and tokens stay valid', async () => {
+  it('with a bcrypt hash is accepted and rehashed with argon2id, keeping tokens valid', async () => {
     const { hash } = await import('@node-rs/bcrypt')
     const imported = [{ hash: `{bcrypt}${await hash('imported', 4)}`, revision: 'from-the-import' }]
     await changeClient(server, 'service', { secrets: imported })

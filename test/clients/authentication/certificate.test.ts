@@ -22,7 +22,7 @@ const by = (
   )
 
 for (const mode of MODES) {
-  describe(`client authentication by certificate in ${mode} (RFC 8705)`, () => {
+  describe(`Client authentication by certificate in ${mode} (RFC 8705)`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer(behindProxy(mode))
@@ -51,29 +51,29 @@ for (const mode of MODES) {
     }
 
     for (const [proxy, write] of Object.entries(FORWARDED)) {
-      it(`reads what ${proxy} writes`, async () => {
+      it(`accepts the header format of ${proxy}`, async () => {
         const headers = { 'client-cert': write(certificates.client) }
         tokensOf(await server.token({ grant_type: 'client_credentials', client_id: 'by-dn' }, { headers }))
       })
     }
 
     const wrong: readonly (readonly [string, string, keyof typeof certificates | undefined, RegExp?])[] = [
-      ['none', 'by-dn', undefined],
+      ['that is missing', 'by-dn', undefined],
       ['of another subject', 'by-dn', 'names', /another subject/],
-      ['of an authority of the same name that is not trusted', 'by-dn', 'untrusted', /no trusted authority/],
-      ['that it made itself', 'by-dn', 'selfMade', /no trusted authority/],
+      ['of an untrusted CA with the same name', 'by-dn', 'untrusted', /no trusted authority/],
+      ['that is self-signed', 'by-dn', 'selfMade', /no trusted authority/],
       ['that expired', 'by-dn', 'expired', /not valid/],
       ['that is not valid yet', 'by-dn', 'early', /not valid/],
-      ['with a short key', 'by-dn', 'short', /too short/],
-      ['signed by SHA-1', 'by-dn', 'brokenHash', /hash algorithm is insecure/],
+      ['with a key that is too short', 'by-dn', 'short', /too short/],
+      ['signed with SHA-1', 'by-dn', 'brokenHash', /hash algorithm is insecure/],
       ['for servers', 'by-dn', 'server', /does not allow client authentication/],
       ['with a wildcard', 'by-dns', 'wildcard', /another subject/],
       ['that is not registered', 'self-signed', 'other', /not among/],
-      ['of a trusted authority for a registered one', 'self-signed', 'client', /not among/],
+      ['of a trusted CA instead of a registered one', 'self-signed', 'client', /not among/],
       ['that is registered and expired', 'self-signed', 'registeredExpired', /not valid/],
-      ['of nobody', 'nobody', 'client'],
+      ['of an unknown client', 'nobody', 'client'],
       ['for a client with a secret', 'service', 'client'],
-      ['for a client without a credential and proof', 'spa', 'client'],
+      ['for a public client', 'spa', 'client'],
     ]
     for (const [what, clientId, name, detail] of wrong) {
       it(`refuses a certificate ${what}`, async () => {
@@ -85,7 +85,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('refuses a header that is not a certificate, and two of them', async () => {
+    it('refuses a header without a certificate or with two', async () => {
       const good = FORWARDED['RFC 9440'](certificates.client)
       for (const value of ['nonsense', `${good}, ${good}`, `${good.slice(0, 80)}:`]) {
         const answer = await server.token(
@@ -96,19 +96,19 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses a secret of a client that has a certificate', async () => {
+    it('refuses an empty secret of a client with a certificate', async () => {
       const answer = await server.token({ grant_type: 'client_credentials' }, { basic: ['by-dn', ''] })
       assert.equal(answer.status, 401)
     })
 
-    it('authenticates by the secret where a certificate is sent too, which is ignored then', async () => {
+    it('ignores the certificate if a secret is sent', async () => {
       const headers = shown(certificates.other)
       const form = { grant_type: 'client_credentials' }
       tokensOf(await server.token(form, { basic: ['service', 'service-secret'], headers }))
       assert.equal((await server.token(form, { basic: ['service', 'wrong'], headers })).status, 401)
     })
 
-    it('works at introspection and revocation too', async () => {
+    it('is supported at introspection and revocation', async () => {
       const { access_token: token } = tokensOf(await by(server, 'by-dn', certificates.client))
       const form = { token, client_id: 'by-dn' }
       const revoked = await server.send('/oauth/revoke', { form, headers: shown(certificates.client) })
@@ -120,7 +120,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('the header with the certificate', () => {
+describe('The certificate header', () => {
   const attempt = async (options: Parameters<typeof startServer>[0], headers: Readonly<Record<string, string>>) => {
     const server = await startServer(options)
     const form = { grant_type: 'client_credentials', client_id: 'by-dn' }
@@ -131,7 +131,7 @@ describe('the header with the certificate', () => {
   }
   const header = shown(certificates.client)
 
-  it('is read from trusted proxies only', async () => {
+  it('is accepted from trusted proxies only', async () => {
     assert.equal(await attempt(behindProxy(), header), 200)
     const others = behindProxy('standard', {
       listen: { trusted_proxies: ['10.0.0.9', '192.0.2.0/24', '2001:db8::/32'] },
@@ -142,24 +142,24 @@ describe('the header with the certificate', () => {
     assert.equal(await attempt(block, header), 200)
   })
 
-  it('has the name that is configured, and no other', async () => {
+  it('has the configured name', async () => {
     const options = behindProxy('standard', { mutualTls: { header: 'X-Ssl-Cert' } })
     assert.equal(await attempt(options, header), 401)
     assert.equal(await attempt(options, { 'x-ssl-cert': header['client-cert'] ?? '' }), 200)
   })
 
-  it('is absent if it is not configured, or if RFC 8705 is disabled in the zone', async () => {
+  it('is ignored if not configured, or if RFC 8705 is disabled in the zone', async () => {
     assert.equal(await attempt(behindProxy('standard', { mutual_tls: undefined }), header), 401)
     const off = { zone_config: { protocols: { mutualTls: false } } }
     assert.equal(await attempt(behindProxy('standard', off), header), 401)
     assert.equal(await attempt(behindProxy('uaa', { zone_config: {} }), header), 401)
   })
 
-  it('proves no subject without a trusted authority', async () => {
+  it('is rejected without a trusted CA', async () => {
     assert.equal(await attempt(behindProxy('standard', { mutual_tls: {} }), header), 401)
   })
 
-  it('may be empty, which is not a certificate', async () => {
+  it('is treated as absent if empty', async () => {
     const server = await startServer(behindProxy())
     for (const value of ['', ' ', '-', '(null)']) {
       const form = { grant_type: 'client_credentials', client_id: 'by-dn' }
@@ -170,8 +170,8 @@ describe('the header with the certificate', () => {
   })
 })
 
-describe('a certificate that a client publishes', () => {
-  it('is fetched from its jwks_uri, and counts as soon as it is there', async () => {
+describe('A certificate at jwks_uri', () => {
+  it('is fetched and accepted after a rotation', async () => {
     const published = [certificates.registered.jwk]
     const keys = createServer((_, response) => {
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys: published }))
@@ -199,7 +199,7 @@ describe('a certificate that a client publishes', () => {
   })
 })
 
-describe('the record of a client with a certificate', () => {
+describe('The record of a client with a certificate', () => {
   const admin = {
     client_id: 'admin',
     client_secret: 'secret',
@@ -232,27 +232,27 @@ describe('the record of a client with a certificate', () => {
       /Only one of tls_client_auth_subject_dn/,
     ],
     [
-      'a subject that is not a name',
+      'a subject that is not a DN',
       { tls_client_auth_subject_dn: 'client' },
       /tls_client_auth_subject_dn cannot be read/,
     ],
-    ['an address that is none', { tls_client_auth_san_ip: '10.0.0' }, /tls_client_auth_san_ip cannot be read/],
-    ['an empty name', { tls_client_auth_san_dns: '' }, /tls_client_auth_san_dns cannot be read/],
+    ['an invalid IP address', { tls_client_auth_san_ip: '10.0.0' }, /tls_client_auth_san_ip cannot be read/],
+    ['an empty DNS name', { tls_client_auth_san_dns: '' }, /tls_client_auth_san_dns cannot be read/],
     [
-      'a subject for another method',
+      'a subject with another method',
       { client_secret: 'x', token_endpoint_auth_method: 'client_secret_basic', tls_client_auth_san_dns: 'a.example' },
       /tls_client_auth_san_dns needs token_endpoint_auth_method tls_client_auth/,
     ],
   ]
   for (const [what, change, about] of refusals) {
-    it(`is refused with ${what}`, async () => {
+    it(`is rejected with ${what}`, async () => {
       const answer = await sendJson(server, 'POST', '/oauth/clients', { ...record, ...change }, { bearer })
       assert.equal(answer.status, 400, answer.text)
       assert.match(answer.text, about)
     })
   }
 
-  it('needs no secret, keeps what it says, and works', async () => {
+  it('does not need a secret, and allows authentication', async () => {
     const subject = { tls_client_auth_subject_dn: 'CN=client,O=Bank' }
     const made = await sendJson(server, 'POST', '/oauth/clients', { ...record, ...subject }, { bearer })
     assert.equal(made.status, 201, made.text)
@@ -260,7 +260,7 @@ describe('the record of a client with a certificate', () => {
     tokensOf(await by(server, 'new', certificates.client))
   })
 
-  it('is refused where the server could not verify it, and an old one stays', async () => {
+  it('is rejected if the server cannot verify certificates, but an existing one can be updated', async () => {
     const subject = { ...record, tls_client_auth_san_dns: 'a.example' }
     const clients = [{ ...subject, client_id: 'old' }, admin]
     for (const [mutualTls, about] of [

@@ -1,4 +1,4 @@
-// How many slow hashes a secret costs. Time is not measured: the hashes are counted.
+// Counts the slow hashes per attempt, instead of measuring time.
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, it } from 'node:test'
 import { createPasswords } from '../../../src/base/passwords.ts'
@@ -12,7 +12,7 @@ import { at, client as clientRecord } from '../../store/records.ts'
 
 const passwords = createPasswords({ concurrency: 1, cost: { memoryKib: 8, passes: 1 } })
 
-describe('a client secret', () => {
+describe('A wrong client secret', () => {
   let hashes: readonly string[]
   let memory: SecretMemory
   let count = 0
@@ -47,21 +47,21 @@ describe('a client secret', () => {
       check() {},
       attempt: (_from: unknown, _tried: unknown, verify: () => Promise<boolean>) => verify(),
     }
-    const deps = { memory, passwords: counting, guesses } as unknown as ClientAuthDeps // all that it uses here
+    const deps = { memory, passwords: counting, guesses } as unknown as ClientAuthDeps // the members that are used
     const header = `Basic ${Buffer.from(`app:${secret}`).toString('base64')}`
     const from = { zone: { id: 'svc' }, remoteAddress: '127.0.0.1' } as never
     const read = clientSecretBasic.read({ authorization: header } as never)
     return [await read.verify(client, from, deps), count]
   }
 
-  it('costs one hash if it is wrong, of a client with one secret and of none', async () => {
+  it('costs one hash for a client with one or no secret, and for an unknown client', async () => {
     assert.deepEqual(await attempt(clientWith(1), 'wrong'), [false, 1])
     assert.deepEqual(await attempt(clientWith(0), 'wrong'), [false, 1])
     assert.deepEqual(await attempt(undefined, 'wrong'), [false, 1])
   })
 
   for (const inUse of ['old', 'new']) {
-    it(`costs one hash if it is wrong, of a client with two secrets of which the ${inUse} one is in use`, async () => {
+    it(`costs one hash for a client with two secrets if the ${inUse} one was used before`, async () => {
       const client = clientWith(2)
       const [isAccepted] = await attempt(client, inUse)
       assert.equal(isAccepted, true)

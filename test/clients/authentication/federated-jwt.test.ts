@@ -30,7 +30,7 @@ const jwk = (name: keyof typeof pairs): Members => ({
 const SUBJECT = 'repo:acme/deploy:ref:refs/heads/main'
 const AUDIENCE = 'https://deployments.example'
 
-/** The platform that issues the tokens: what it publishes at each path, and how often it was asked. */
+/** The platform that issues the tokens: its documents by path, and the requests it received. */
 interface Platform {
   readonly host: Server
   readonly url: string
@@ -53,7 +53,7 @@ async function startPlatform(): Promise<Platform> {
   return { host, url: `http://127.0.0.1:${port}`, asked, pages }
 }
 
-/** Publishes an issuer below the platform with these keys; answers its identifier. */
+/** Publishes an issuer below the platform with these keys and returns its identifier. */
 function publish({ url, pages }: Platform, path: string, ...keys: readonly Members[]): string {
   pages.set(path + DISCOVERY, json({ issuer: url + path, jwks_uri: `${url}${path}/keys` }))
   pages.set(`${path}/keys`, json({ keys }))
@@ -134,17 +134,17 @@ interface Case {
 const accepted: readonly Case[] = [
   // Covers client authentication private_key_jwt: rule: `jwt_creds` of the client has its iss and sub
   { name: 'for the token endpoint' },
-  { name: 'of the second of its entries', claims: () => ({ sub: 'second' }) },
+  { name: 'matching the second entry', claims: () => ({ sub: 'second' }) },
   // Covers configuration file: bootstrap.clients[]: jwt_creds
-  { name: 'of an entry that was configured as JSON text', clientId: 'texted' },
+  { name: 'matching an entry configured as a JSON string', clientId: 'texted' },
   {
-    name: 'for this server among others',
+    name: 'for this server and others',
     claims: (_, base) => ({ aud: ['https://a.example', `${base}/oauth/token`] }),
   },
   // Covers client authentication private_key_jwt: rule: aud of the entry
   { name: 'for the audience of the entry', clientId: 'audience', claims: () => ({ aud: AUDIENCE }) },
   {
-    name: 'for that audience among others',
+    name: 'for the audience of the entry and others',
     clientId: 'audience',
     claims: () => ({ aud: ['https://a.example', AUDIENCE] }),
   },
@@ -152,15 +152,15 @@ const accepted: readonly Case[] = [
   { name: 'that is an access token', header: { typ: 'at+jwt' } },
   { name: 'that is a JWT-SVID', header: { typ: 'JOSE' } },
   { name: 'without a type', header: { typ: undefined } },
-  { name: 'that lives for a day', claims: now => ({ exp: now + 86_400 }) },
-  { name: 'signed with a curve', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
+  { name: 'with a lifetime of a day', claims: now => ({ exp: now + 86_400 }) },
+  { name: 'signed with ES256', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
   {
-    name: 'signed with the only algorithm of the client',
+    name: 'signed with the algorithm the client requires',
     clientId: 'es',
     header: { alg: 'ES256', kid: 'ec' },
     key: pairs.ec.privateKey,
   },
-  { name: 'of a client that must use this method', clientId: 'signer' },
+  { name: 'of a client with private_key_jwt only', clientId: 'signer' },
 ]
 
 const UNTRUSTED = 'Untrusted client_assertion'
@@ -174,33 +174,33 @@ interface Rejected extends Case {
 
 const rejected: readonly Rejected[] = [
   { name: 'of an unknown client', clientId: 'nobody', description: UNTRUSTED, detail: /no jwt_creds with iss/ },
-  { name: 'of a client that trusts nobody', clientId: 'service', description: UNTRUSTED, detail: /no jwt_creds/ },
+  { name: 'of a client without jwt_creds', clientId: 'service', description: UNTRUSTED, detail: /no jwt_creds/ },
   { name: 'of a client of another zone', clientId: 'only-here', description: UNTRUSTED, detail: /no jwt_creds/ },
   { name: 'of another subject', claims: () => ({ sub: `${SUBJECT}2` }), description: UNTRUSTED, detail: /and sub/ },
   { name: 'of the subject in another case', claims: () => ({ sub: SUBJECT.toUpperCase() }), description: UNTRUSTED },
-  { name: 'of the subject with a blank', claims: () => ({ sub: `${SUBJECT} ` }), description: UNTRUSTED },
+  { name: 'of the subject with a space', claims: () => ({ sub: `${SUBJECT} ` }), description: UNTRUSTED },
   { name: 'of another issuer', claims: () => ({ iss: 'https://other.example' }), description: UNTRUSTED },
-  { name: 'of the issuer with a slash', claims: (_, __, iss) => ({ iss: `${iss}/` }), description: UNTRUSTED },
+  { name: 'of the issuer with a trailing slash', claims: (_, __, iss) => ({ iss: `${iss}/` }), description: UNTRUSTED },
   {
-    name: 'of an issuer with a slash, whose document has none',
+    name: 'of an issuer with a trailing slash missing from its document',
     clientId: 'slash',
     claims: (_, __, iss) => ({ iss: `${iss}/` }),
     description: UNTRUSTED,
     detail: /discovery document has another issuer/,
   },
   {
-    name: 'that is meant for others',
+    name: 'for another audience',
     claims: () => ({ aud: 'https://other.example' }),
     description: UNTRUSTED,
     detail: /the audience of the assertion is not this server/,
   },
   {
-    name: 'that is meant for another zone',
+    name: 'for another zone',
     claims: (_, base) => ({ aud: `${base.replace('//', '//z1.')}/oauth/token` }),
     description: UNTRUSTED,
   },
   {
-    name: 'for this server, where the entry has another audience',
+    name: 'for this server if the entry has another audience',
     clientId: 'audience',
     description: UNTRUSTED,
     detail: /the audience of the assertion is not "https:\/\/deployments.example"/,
@@ -222,15 +222,15 @@ const rejected: readonly Rejected[] = [
     description: UNAUTHORIZED,
     detail: /client deployer: the assertion has expired/,
   },
-  { name: 'from the future', claims: now => ({ iat: now + 61 }), description: UNAUTHORIZED, detail: /the future/ },
-  { name: 'that is not good yet', claims: now => ({ nbf: now + 61 }), description: UNAUTHORIZED },
+  { name: 'issued in the future', claims: now => ({ iat: now + 61 }), description: UNAUTHORIZED, detail: /the future/ },
+  { name: 'that is not valid yet', claims: now => ({ nbf: now + 61 }), description: UNAUTHORIZED },
   {
-    name: 'that lives for more than a day',
+    name: 'with a lifetime of more than a day',
     claims: now => ({ exp: now + 86_461 }),
     description: UNAUTHORIZED,
     detail: /lifetime of the assertion is too long/,
   },
-  { name: 'that lives for ever', claims: () => ({ exp: 1e300 }), description: UNAUTHORIZED },
+  { name: 'with an exp of 1e300', claims: () => ({ exp: 1e300 }), description: UNAUTHORIZED },
   ...['logout+jwt', 'secevent+jwt', 'application/dpop+jwt', 7].map(typ => ({
     name: `of the type ${typ}`,
     header: { typ },
@@ -240,7 +240,7 @@ const rejected: readonly Rejected[] = [
   { name: 'with an unknown key', header: { kid: 'nobody' }, description: UNTRUSTED, detail: /no usable key matches/ },
   { name: 'with a key of another kind', header: { kid: 'ec' }, description: UNTRUSTED },
   {
-    name: 'signed by others',
+    name: 'signed with another key',
     key: pairs.stranger.privateKey,
     description: UNTRUSTED,
     detail: /the signature of the assertion is invalid/,
@@ -252,18 +252,18 @@ const rejected: readonly Rejected[] = [
     description: UNTRUSTED,
   },
   {
-    name: 'with another algorithm than that of the client',
+    name: 'with another algorithm than the client requires',
     clientId: 'es',
     description: UNTRUSTED,
     detail: /the algorithm of the assertion is not ES256/,
   },
   {
-    name: 'of a client that authenticates by a secret only',
+    name: 'of a client with client_secret_basic only',
     clientId: 'secret-only',
     description: 'This client must authenticate by client_secret_basic',
   },
   // FAPI 2.0 Security Profile §5.3.2.1
-  { name: 'of a client that keeps to FAPI', clientId: 'fapi', description: UNTRUSTED, detail: /keys of the client/ },
+  { name: 'of a FAPI client', clientId: 'fapi', description: UNTRUSTED, detail: /keys of the client/ },
   ...(
     [
       ['absent', /answered 404/],
@@ -273,7 +273,7 @@ const rejected: readonly Rejected[] = [
       ['inner-keys', /not allowed/],
     ] as const
   ).map(([clientId, detail]) => ({
-    name: `of an issuer whose discovery is refused: ${clientId}`,
+    name: `of an issuer with invalid discovery: ${clientId}`,
     clientId,
     claims: (_: number, __: string, iss: string) => ({ iss: new URL(`/${clientId}`, iss).href }),
     description: UNTRUSTED,
@@ -292,7 +292,7 @@ const CHALLENGE = 'Basic realm="SVC/client", error="unauthorized", error_descrip
 const refusalOf = (description: string): Refusal => ({ want: '401 invalid_client', description, challenge: CHALLENGE })
 
 for (const mode of MODES) {
-  describe(`a JWT of an issuer that the client trusts, ${mode}`, () => {
+  describe(`Client authentication by a JWT of a trusted issuer in ${mode}`, () => {
     let platform: Platform
     let server: TestServer
     let iss: string
@@ -321,7 +321,7 @@ for (const mode of MODES) {
       server.token(formOf(await tokenOf(server, iss, parts), clientId), request)
 
     for (const each of accepted) {
-      it(`authenticates the client: one ${each.name}`, async () => {
+      it(`accepts a JWT ${each.name}`, async () => {
         const claims = decodeJwt(tokensOf(await send(partsOf(each), each.clientId)).access_token)
         assert.equal(claims['client_id'], each.clientId ?? 'deployer')
         assert.equal(claims['sub'], each.clientId ?? 'deployer')
@@ -331,7 +331,7 @@ for (const mode of MODES) {
 
     for (const { description, detail, ...each } of rejected) {
       // Covers client authentication private_key_jwt: error: not trusted by `jwt_creds`
-      it(`is refused: one ${each.name}`, async () => {
+      it(`refuses a JWT ${each.name}`, async () => {
         const jwt = await tokenOf(server, iss, partsOf(each))
         const from = server.refusals.length
         await refused(server, mode, () => server.token(formOf(jwt, each.clientId)), refusalOf(description))
@@ -340,10 +340,10 @@ for (const mode of MODES) {
     }
 
     for (const alg of ['none', 'HS256', '']) {
-      it(`is refused with the algorithm ${JSON.stringify(alg)}`, async () => {
+      it(`refuses the algorithm ${JSON.stringify(alg)}`, async () => {
         const [, claims = ''] = (await tokenOf(server, iss)).split('.')
         const data = `${Buffer.from(JSON.stringify({ alg, kid: 'rsa' })).toString('base64url')}.${claims}`
-        const secret = pairs.rsa.publicKey.export({ type: 'spki', format: 'pem' }) // what everybody knows
+        const secret = pairs.rsa.publicKey.export({ type: 'spki', format: 'pem' }) // the public key
         for (const signature of ['', createHmac('sha256', secret).update(data).digest('base64url')]) {
           const form = formOf(`${data}.${signature}`)
           await refused(server, mode, () => server.token(form), refusalOf('Bad client_assertion algorithm'))
@@ -351,7 +351,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('needs the client_id beside it, which decides between clients that trust the same subject', async () => {
+    it('requires client_id, which selects among clients that trust the same subject', async () => {
       const jwt = await tokenOf(server, iss)
       for (const clientId of ['deployer', 'twin']) {
         const claims = decodeJwt(tokensOf(await server.token(formOf(jwt, clientId))).access_token)
@@ -363,17 +363,17 @@ for (const mode of MODES) {
       }
     })
 
-    it('can be used again until it expires, with and without a jti: platforms issue it once for many uses', async () => {
+    it('accepts a JWT repeatedly until it expires', async () => {
       const jwt = await tokenOf(server, iss, { claims: { jti: 'one' } })
       for (let use = 0; use < 3; use += 1) tokensOf(await server.token(formOf(jwt)))
     })
 
-    it('is for the issuer as well where assertions of clients are (C3)', async () => {
+    it('accepts the issuer as audience in standard only (C3)', async () => {
       const answer = await send({ claims: { aud: server.baseUrl } })
       assert.equal(answer.status, mode === 'standard' ? 200 : 401)
     })
 
-    it('inspects tokens where assertions of clients do (C1)', async () => {
+    it('is supported at introspection in standard only (C1)', async () => {
       const { access_token: token } = await passwordTokens(server)
       const { grant_type: _, ...form } = formOf(await tokenOf(server, iss))
       const answer = await server.send('/introspect', { form: { ...form, token } })
@@ -381,7 +381,7 @@ for (const mode of MODES) {
       else assert.equal(answer.status, 401)
     })
 
-    it('authenticates the client of the zone that it is for, and no other', async () => {
+    it('accepts a JWT only in the zone of its audience', async () => {
       const host = 'z1.localhost:8080'
       const aud = 'http://z1.localhost:8080/oauth/token'
       tokensOf(await send({ claims: { aud } }, 'deployer', { host }))
@@ -389,7 +389,7 @@ for (const mode of MODES) {
       await refused(server, mode, () => send({}, 'deployer', { host }), refusalOf(UNTRUSTED))
     })
 
-    it('is refused alike whatever is wrong with the trust, so that an unsigned one shows nothing', async () => {
+    it('returns the same error for any cause of mistrust', async () => {
       const bad = { key: pairs.stranger.privateKey }
       const answers = [await send(bad, 'nobody'), await send(bad, 'service'), await send(bad)]
       answers.push(await send({ ...bad, claims: { iss: new URL('/absent', iss).href } }, 'absent'))
@@ -397,7 +397,7 @@ for (const mode of MODES) {
       assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
     })
 
-    it('is refused where the issuer is this server, even if the record names it', async () => {
+    it('refuses this server as issuer, even if it is in jwt_creds', async () => {
       const { issuer } = (await server.send(DISCOVERY)).json()
       const own = { iss: String(issuer), sub: 'service' }
       await changeClient(server, 'twin', { jwtCreds: [own, { ...own, iss: 'http://z1.localhost:8080/oauth/token' }] })
@@ -409,7 +409,7 @@ for (const mode of MODES) {
     })
 
     // Covers audit trail: rule: ClientAuthenticationSuccess names the iss and sub that `jwt_creds` trusts
-    it('is in the audit trail with its issuer and subject, once it was verified', async () => {
+    it('records issuer and subject in the audit log after verification', async () => {
       const from = server.events.length
       tokensOf(await send())
       await send({ key: pairs.stranger.privateKey })
@@ -421,7 +421,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('the keys of an issuer that a client trusts', () => {
+describe('Keys of a trusted issuer', () => {
   let platform: Platform
   let server: TestServer
   let iss: string
@@ -450,7 +450,7 @@ describe('the keys of an issuer that a client trusts', () => {
   }
   const BOTH = [`/acme${DISCOVERY}`, '/acme/keys']
 
-  it('are fetched once for all who come at once, and remembered', async () => {
+  it('are fetched once for concurrent requests, and cached', async () => {
     const paths = await asked(async () => {
       assert.deepEqual(new Set(await Promise.all(Array.from({ length: 8 }, () => send()))), new Set(['good']))
       assert.equal(await send({}, 'twin'), 'good')
@@ -459,7 +459,7 @@ describe('the keys of an issuer that a client trusts', () => {
   })
 
   // Covers client authentication private_key_jwt: rule: keys of the issuer by its discovery document, fetched and cached
-  it('follow the issuer: an unknown key is looked for once in half a minute', async () => {
+  it('are refetched for an unknown kid at most every 30 s', async () => {
     const newer = { header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey }
     const paths = await asked(async () => {
       assert.equal(await send(), 'good')
@@ -472,7 +472,7 @@ describe('the keys of an issuer that a client trusts', () => {
     assert.deepEqual(paths, [...BOTH, '/acme/keys'])
   })
 
-  it('are not fetched for what is refused anyway', async () => {
+  it('are not fetched for a JWT that is refused anyway', async () => {
     const paths = await asked(async () => {
       await send({}, 'nobody')
       await send({}, 'service')
@@ -486,7 +486,7 @@ describe('the keys of an issuer that a client trusts', () => {
     assert.deepEqual(paths, [])
   })
 
-  it('are asked for once in half a minute while the issuer is down, and used for an hour after they were fresh', async () => {
+  it('are retried every 30 s while the issuer is down, and used stale for an hour', async () => {
     assert.equal(await send(), 'good')
     platform.pages.clear()
     server.clock.advance(10 * 60)
@@ -503,7 +503,7 @@ describe('the keys of an issuer that a client trusts', () => {
     assert.equal(await send(), 'good')
   })
 
-  it('are those of the address that the discovery document names now', async () => {
+  it('are fetched from a changed jwks_uri', async () => {
     assert.equal(await send(), 'good')
     const { pages, url } = platform
     pages.set(`/acme${DISCOVERY}`, json({ issuer: iss, jwks_uri: `${url}/elsewhere` }))

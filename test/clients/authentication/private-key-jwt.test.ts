@@ -113,7 +113,7 @@ const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).t
 const BAD = 'Basic realm="SVC/client", error="unauthorized", error_description="Bad credentials"'
 const CHALLENGE = { want: '401 invalid_client', challenge: BAD } as const
 
-/** Each is put into a fresh assertion; times are in seconds from now. */
+/** The parts of a new assertion; times are in seconds from now. */
 interface Claims {
   readonly name: string
   readonly claims?: (now: number, base: string) => Members
@@ -126,59 +126,63 @@ const accepted: readonly Claims[] = [
   // Covers client authentication private_key_jwt: client_assertion
   { name: 'signed with RSA' },
   { name: 'signed with RSA-PSS', header: { alg: 'PS256' } },
-  { name: 'signed with a curve', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
+  { name: 'signed with ES256', header: { alg: 'ES256', kid: 'ec' }, key: pairs.ec.privateKey },
   // Covers client authentication private_key_jwt: rule: jwks
   { name: 'signed with Ed25519', header: { alg: 'EdDSA', kid: 'ed' }, key: pairs.ed.privateKey },
-  { name: 'signed with Ed25519 under its newer name', header: { alg: 'Ed25519', kid: 'ed' }, key: pairs.ed.privateKey },
+  { name: 'signed with Ed25519 by its new name', header: { alg: 'Ed25519', kid: 'ed' }, key: pairs.ed.privateKey },
   {
-    name: 'with the only algorithm of its client',
+    name: 'with the algorithm its client requires',
     header: { alg: 'Ed25519', kid: 'ed' },
     key: pairs.ed.privateKey,
     clientId: 'edwards',
   },
   {
-    name: 'with the older name of that algorithm (RFC 9864)',
+    name: 'with the older name of the required algorithm (RFC 9864)',
     header: { alg: 'EdDSA', kid: 'ed' },
     key: pairs.ed.privateKey,
     clientId: 'edwards',
   },
-  { name: 'without a key id, where one key fits', header: { alg: 'ES256', kid: undefined }, key: pairs.ec.privateKey },
-  { name: 'of a client with one key that has no name', header: { kid: undefined }, clientId: 'lone' },
-  { name: 'with the client_id beside it', form: { client_id: 'signer' } },
-  { name: 'with an empty client_id beside it', form: { client_id: '' } },
+  { name: 'without a kid, if one key matches', header: { alg: 'ES256', kid: undefined }, key: pairs.ec.privateKey },
+  { name: 'of a client with one key without a kid', header: { kid: undefined }, clientId: 'lone' },
+  { name: 'with client_id', form: { client_id: 'signer' } },
+  { name: 'with an empty client_id', form: { client_id: '' } },
   { name: 'with an audience in a list', claims: (_, base) => ({ aud: [`${base}/oauth/token`] }) },
   {
-    name: 'with a list that has ours among others',
+    name: 'with several audiences',
     claims: (_, base) => ({ aud: ['https://other.example', 7, `${base}/oauth/token`] }),
   },
   { name: 'that expired less than a minute ago', claims: now => ({ exp: now - 59 }) },
-  { name: 'from less than a minute ahead', claims: now => ({ iat: now + 60, nbf: now + 60 }) },
+  { name: 'issued less than a minute in the future', claims: now => ({ iat: now + 60, nbf: now + 60 }) },
   { name: 'without the optional times', claims: () => ({ iat: undefined, nbf: undefined }) },
-  { name: 'good for an hour', claims: now => ({ exp: now + 3600 }) },
+  { name: 'valid for an hour', claims: now => ({ exp: now + 3600 }) },
   { name: 'with fractions of seconds', claims: now => ({ exp: now + 100.5, iat: now - 0.5 }) },
-  { name: 'of a client that has a secret too', clientId: 'both' },
-  { name: 'with the type of any JWT', header: { typ: 'JWT' } },
+  { name: 'of a client that also has a secret', clientId: 'both' },
+  { name: 'with the typ JWT', header: { typ: 'JWT' } },
   { name: 'with a long jti', claims: () => ({ jti: 'j'.repeat(256) }) },
 ]
 
 interface Rejected extends Claims, Refusal {
-  /** Sent as it is instead of an assertion that is made. */
+  /** Sent instead of a generated assertion. */
   readonly assertion?: string
 }
 const bad = (description: string) => ({ ...CHALLENGE, description }) as const
 const rejected: readonly Rejected[] = [
   // Covers client authentication private_key_jwt: error: wrong `client_assertion_type`
-  { name: 'another type', form: { client_assertion_type: 'urn:x' }, ...bad('Bad client_assertion type') },
-  { name: 'no type', form: { client_assertion_type: '' }, ...bad('Bad client_assertion type') },
+  {
+    name: 'another client_assertion_type',
+    form: { client_assertion_type: 'urn:x' },
+    ...bad('Bad client_assertion type'),
+  },
+  { name: 'an empty client_assertion_type', form: { client_assertion_type: '' }, ...bad('Bad client_assertion type') },
   // Covers client authentication private_key_jwt: client_assertion_type
   {
     name: 'the type of a SAML assertion',
     form: { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
     ...bad('Bad client_assertion type'),
   },
-  { name: 'another algorithm than that of the client', clientId: 'edwards', ...bad('Unauthorized client_assertion') },
-  { name: 'the type alone', assertion: '', ...bad('Bad client_assertion') },
-  { name: 'no JWT', assertion: 'x', ...bad('Bad client_assertion') },
+  { name: 'another algorithm than the client requires', clientId: 'edwards', ...bad('Unauthorized client_assertion') },
+  { name: 'client_assertion_type alone', assertion: '', ...bad('Bad client_assertion') },
+  { name: 'an assertion that is not a JWT', assertion: 'x', ...bad('Bad client_assertion') },
   {
     name: 'a JWT of two parts',
     assertion: `${encoded({ alg: 'RS256' })}.${encoded({})}`,
@@ -200,7 +204,7 @@ const rejected: readonly Rejected[] = [
     claims: () => ({ more: 'x'.repeat(16_384) }),
     ...bad('Bad client_assertion'),
   },
-  { name: 'a header that must be understood', header: { crit: ['b64'], b64: true }, ...bad('Bad client_assertion') },
+  { name: 'a crit header', header: { crit: ['b64'], b64: true }, ...bad('Bad client_assertion') },
   // Covers client authentication private_key_jwt: error: claim missing
   ...['iss', 'sub', 'aud', 'jti', 'exp'].map(claim => ({
     name: `no ${claim}`,
@@ -211,39 +215,47 @@ const rejected: readonly Rejected[] = [
     [5, '', null, {}].map(value => ({
       name: `${claim} ${JSON.stringify(value)}`,
       claims: () => ({ [claim]: value }),
-      // An empty text is an audience, though nobody's.
+      // An empty string is a valid audience, but not that of this server.
       ...bad(claim === 'aud' && value === '' ? 'Unauthorized client_assertion' : 'Bad credentials'),
     })),
   ),
   ...['exp', 'iat', 'nbf'].map(claim => ({
-    name: `${claim} as text`,
+    name: `${claim} as a string`,
     claims: (now: number) => ({ [claim]: String(now) }),
     ...bad('Bad credentials'),
   })),
   { name: 'an empty audience', claims: () => ({ aud: [] }), ...bad('Bad credentials') },
   // Covers client authentication private_key_jwt: iss
-  { name: 'another iss than sub', claims: () => ({ iss: 'sibling' }), ...bad('Bad credentials') },
+  { name: 'iss other than sub', claims: () => ({ iss: 'sibling' }), ...bad('Bad credentials') },
   { name: 'a jti of 257 characters', claims: () => ({ jti: 'j'.repeat(257) }), ...bad('Bad credentials') },
   // Covers client authentication private_key_jwt: sub
-  { name: 'an endless client id', clientId: 'c'.repeat(256), ...bad('Bad credentials') },
+  { name: 'a client id of 256 characters', clientId: 'c'.repeat(256), ...bad('Bad credentials') },
   // Covers client authentication private_key_jwt: error: `client_id` differs
-  { name: 'the client_id of another', form: { client_id: 'sibling' }, ...bad('Wrong client_assertion') },
+  { name: 'another client_id', form: { client_id: 'sibling' }, ...bad('Wrong client_assertion') },
   { name: 'the client_id in another case', form: { client_id: 'Signer' }, ...bad('Wrong client_assertion') },
   {
-    name: 'one that expired a minute ago',
+    name: 'an assertion that expired a minute ago',
     claims: now => ({ exp: now - 60 }),
     ...bad('Unauthorized client_assertion'),
   },
   { name: 'a negative expiry', claims: () => ({ exp: -1 }), ...bad('Unauthorized client_assertion') },
-  { name: 'one from the future', claims: now => ({ iat: now + 61 }), ...bad('Unauthorized client_assertion') },
-  { name: 'one that is not good yet', claims: now => ({ nbf: now + 61 }), ...bad('Unauthorized client_assertion') },
+  {
+    name: 'an assertion issued in the future',
+    claims: now => ({ iat: now + 61 }),
+    ...bad('Unauthorized client_assertion'),
+  },
+  {
+    name: 'an assertion that is not valid yet',
+    claims: now => ({ nbf: now + 61 }),
+    ...bad('Unauthorized client_assertion'),
+  },
   {
     name: 'another audience',
     claims: () => ({ aud: 'https://other.example' }),
     ...bad('Unauthorized client_assertion'),
   },
   {
-    name: 'the audience with a slash behind',
+    name: 'the audience with a trailing slash',
     claims: (_, base) => ({ aud: `${base}/oauth/token/` }),
     ...bad('Unauthorized client_assertion'),
   },
@@ -264,13 +276,13 @@ const rejected: readonly Rejected[] = [
     null,
     5,
   ].map(typ => ({
-    name: `the type ${JSON.stringify(typ)}`,
+    name: `the typ ${JSON.stringify(typ)}`,
     header: { typ },
     ...bad('Unauthorized client_assertion'),
   })),
   // Covers client authentication private_key_jwt: error: bad signature, expired or wrong audience
   {
-    name: 'a foreign key under the id of the client’s key',
+    name: 'a foreign key with the kid of the client’s key',
     key: pairs.stranger.privateKey,
     ...bad('Unauthorized client_assertion'),
   },
@@ -281,21 +293,21 @@ const rejected: readonly Rejected[] = [
     ...bad('Unauthorized client_assertion'),
   },
   {
-    name: 'the address of a key in the header',
+    name: 'a key URL in the header',
     header: { jku: 'https://keys.example/', x5u: 'https://keys.example/', kid: 'stranger' },
     key: pairs.stranger.privateKey,
     ...bad('Untrusted client_assertion'),
   },
   // Covers client authentication private_key_jwt: header kid
-  { name: 'a key id that is unknown', header: { kid: 'nobody' }, ...bad('Untrusted client_assertion') },
+  { name: 'an unknown kid', header: { kid: 'nobody' }, ...bad('Untrusted client_assertion') },
   {
-    name: 'no key id, where none fits alone',
+    name: 'no kid, if no key matches',
     header: { alg: 'ES384', kid: undefined },
     key: generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey,
     ...bad('Untrusted client_assertion'),
   },
   // Covers client authentication private_key_jwt: error: no fitting key
-  { name: 'a key of another kind', header: { kid: 'ec' }, ...bad('Untrusted client_assertion') },
+  { name: 'the kid of a key of another type', header: { kid: 'ec' }, ...bad('Untrusted client_assertion') },
   {
     name: 'a key for encryption',
     header: { kid: 'encryption' },
@@ -304,12 +316,12 @@ const rejected: readonly Rejected[] = [
   },
   // Covers client authentication private_key_jwt: error: not a JWT or no trust
   { name: 'a client without keys', clientId: 'service', ...bad('Bad client_assertion') },
-  { name: 'a client that is unknown', clientId: 'nobody', ...bad('Bad client_assertion') },
-  { name: 'a client whose keys are in a private network', clientId: 'insecure', ...bad('Bad client_assertion') },
+  { name: 'an unknown client', clientId: 'nobody', ...bad('Bad client_assertion') },
+  { name: 'a client with jwks_uri in a private network', clientId: 'insecure', ...bad('Bad client_assertion') },
 ]
 
 for (const mode of MODES) {
-  describe(`private_key_jwt, ${mode}`, () => {
+  describe(`private_key_jwt in ${mode}`, () => {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: { bootstrap } })
@@ -328,7 +340,7 @@ for (const mode of MODES) {
     for (const { name, form, ...parts } of accepted) {
       // Covers client authentication: private_key_jwt
       // Covers POST /oauth/token: `client_assertion` with the grant
-      it(`accepts an assertion ${name}, and the token says so`, async () => {
+      it(`accepts an assertion ${name}`, async () => {
         const claims = decodeJwt(tokensOf(await send(partsOf(parts), form)).access_token)
         assert.equal(claims['client_id'], parts.clientId ?? 'signer')
         assert.equal(claims['client_auth_method'], 'private_key_jwt')
@@ -349,7 +361,7 @@ for (const mode of MODES) {
         const [, claims = ''] = (await assertionFor(server)).split('.')
         const data = `${encoded({ alg, kid: 'rsa' })}.${claims}`
         const publicPem = pairs.rsa.publicKey.export({ type: 'spki', format: 'pem' })
-        // HS256 with what everybody knows as the secret.
+        // HS256 with the public key as the secret.
         const signature = createHmac('sha256', publicPem).update(data).digest('base64url')
         for (const jwt of [`${data}.`, `${data}.${signature}`]) {
           await refused(server, mode, () => server.token(formOf(jwt)), bad('Bad client_assertion algorithm'))
@@ -357,7 +369,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('accepts an assertion with its own type, in standard only for the issuer alone (RFC 7523bis)', async () => {
+    it('accepts typ client-authentication+jwt, in standard only with the issuer as sole audience (RFC 7523bis)', async () => {
       const { issuer } = (await server.send('/.well-known/openid-configuration')).json<{ issuer: string }>()
       const endpoint = `${server.baseUrl}/oauth/token`
       for (const typ of ['client-authentication+jwt', 'application/Client-Authentication+JWT']) {
@@ -370,7 +382,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses a signature that was cut, changed or left out', async () => {
+    it('refuses a truncated, wrong or missing signature', async () => {
       const jwt = await assertionFor(server)
       const other = await assertionFor(server)
       const dot = jwt.lastIndexOf('.')
@@ -383,14 +395,14 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses claims that were changed after the signature', async () => {
+    it('refuses claims changed after signing', async () => {
       const [header = '', claims = '', signature = ''] = (await assertionFor(server)).split('.')
       const { ...other } = decodeJwt(`${header}.${claims}.${signature}`)
       const jwt = `${header}.${encoded({ ...other, iss: 'sibling', sub: 'sibling' })}.${signature}`
       await refused(server, mode, () => server.token(formOf(jwt)), bad('Unauthorized client_assertion'))
     })
 
-    it('refuses an unknown client and one without keys alike, and the trail does not name an unknown one', async () => {
+    it('returns the same error for unknown clients and clients without keys, and does not record an unknown id', async () => {
       const from = server.events.length
       const answers = [await send({ clientId: 'service' }), await send({ clientId: 'nobody' })]
       assert.equal(answers[0]?.text, answers[1]?.text)
@@ -404,7 +416,7 @@ for (const mode of MODES) {
     })
 
     // Covers client authentication: claim: `client_auth_method` `private_key_jwt`
-    it('says in refresh tokens and what they give that the client signed', async () => {
+    it('is recorded as client_auth_method through refresh', async () => {
       const code = await insertCode(server, { clientId: 'web', scopes: ['openid', 'cloud.read'] })
       const sign = async (): Promise<Form> => {
         const { grant_type: _, ...form } = formOf(await assertionFor(server, { clientId: 'web' }))
@@ -417,7 +429,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('is no method of a bearer or of an unknown scheme', async () => {
+    it('is refused with an Authorization header of another scheme', async () => {
       const want = { standard: '401 invalid_client', uaa: '401 unauthorized' }
       for (const authorization of ['Bearer x', 'Digest x']) {
         const jwt = await assertionFor(server)
@@ -428,13 +440,13 @@ for (const mode of MODES) {
       }
     })
 
-    it('beside an empty secret counts alone in standard (C1)', async () => {
+    it('is accepted beside an empty secret in standard (C1)', async () => {
       const jwt = await assertionFor(server, { clientId: 'both' })
       const answer = await server.token(formOf(jwt, { client_id: 'both', client_secret: '' }))
       assert.equal(answer.status, mode === 'standard' ? 200 : 401)
     })
 
-    it('beside a secret is refused in standard, and ignored in uaa (C2)', async () => {
+    it('is refused beside a secret in standard, and ignored in uaa (C2)', async () => {
       const secret = { client_id: 'both', client_secret: 'both-secret' }
       const basic = ['both', 'both-secret'] as const
       for (const jwt of [await assertionFor(server, { clientId: 'both' }), 'nonsense']) {
@@ -458,7 +470,7 @@ for (const mode of MODES) {
 
     // Covers client authentication private_key_jwt: aud
     // Covers compatibility: token endpoint: C3 assertion audience
-    it('names the issuer or the token endpoint in standard, only the latter in uaa (C3)', async () => {
+    it('accepts the issuer or the token endpoint as audience in standard, only the latter in uaa (C3)', async () => {
       const { issuer } = (await server.send('/.well-known/openid-configuration')).json()
       tokensOf(await send({ claims: { aud: issuer } }))
       const base = await send({ claims: { aud: server.baseUrl } })
@@ -468,7 +480,7 @@ for (const mode of MODES) {
 
     // Covers client authentication private_key_jwt: jti
     // Covers compatibility: token endpoint: C4 assertion jti and exp
-    it('is good once in standard, until it expires in uaa (C4)', async () => {
+    it('accepts an assertion once in standard, until it expires in uaa (C4)', async () => {
       const jwt = await assertionFor(server)
       tokensOf(await server.token(formOf(jwt)))
       if (mode === 'uaa') tokensOf(await server.token(formOf(jwt)))
@@ -476,7 +488,7 @@ for (const mode of MODES) {
     })
 
     // Covers client authentication private_key_jwt: exp
-    it('is good for an hour in standard, for as long as it says in uaa (C4)', async () => {
+    it('limits the lifetime to an hour in standard only (C4)', async () => {
       const now = epochSeconds(server.clock.now())
       const within = await send({ claims: { exp: now + 3660 } })
       assert.equal(within.status, 200)
@@ -487,7 +499,7 @@ for (const mode of MODES) {
       assert.equal(far.status, mode === 'uaa' ? 200 : 401)
     })
 
-    it('belongs to its zone: the same id and keys in another zone are another client', async () => {
+    it('is limited to the zone, even for the same client id and keys', async () => {
       const host = 'z1.localhost:8080'
       const aud = 'http://z1.localhost:8080/oauth/token'
       const foreign = await assertionFor(server)
@@ -498,7 +510,7 @@ for (const mode of MODES) {
     })
 
     // Covers compatibility: token endpoint: C1 methods
-    it('inspects tokens in standard, and is ignored there in uaa (C1)', async () => {
+    it('is supported at introspection in standard only (C1)', async () => {
       const { access_token: token } = await passwordTokens(server)
       const aud = `${server.baseUrl}/introspect`
       const inspect = async (path: string, claims: Members): Promise<TestAnswer> =>
@@ -510,11 +522,11 @@ for (const mode of MODES) {
       }
       assert.equal((await inspect('/check_token', {})).status, 401)
       assert.equal((await server.send('/introspect', { form: { token }, basic: RESOURCE })).json()['active'], true)
-      // Another endpoint than the one that is called is no audience (C3).
+      // The audience must be the called endpoint (C3).
       assert.equal((await send({ claims: { aud } })).status, 401)
     })
 
-    it('is taken at the endpoint of bearer assertions, which is its audience in standard only (C3)', async () => {
+    it('is supported at the endpoint of bearer assertions, with its URL as audience in standard only (C3)', async () => {
       const path = '/oauth/token/alias/latchkey'
       const audiences = [
         { aud: server.baseUrl + path, status: mode === 'standard' ? 200 : 401 },
@@ -526,7 +538,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('revokes tokens in standard, and is ignored there in uaa (C1)', async () => {
+    it('is supported at revocation in standard only (C1)', async () => {
       const code = await insertCode(server, { clientId: 'web', scopes: ['openid'] })
       const { grant_type: _, ...signed } = formOf(await assertionFor(server, { clientId: 'web' }))
       const { access_token: token } = tokensOf(await exchange(server, code, signed, null))
@@ -538,7 +550,7 @@ for (const mode of MODES) {
   })
 }
 
-describe('a jti of private_key_jwt in standard', () => {
+describe('The jti of private_key_jwt in standard', () => {
   let server: TestServer
   before(async () => {
     server = await startServer({ config: { bootstrap } })
@@ -550,21 +562,21 @@ describe('a jti of private_key_jwt in standard', () => {
   }
   const once = { claims: { jti: 'once' } }
 
-  it('is not used up by an assertion with a foreign signature', async () => {
+  it('is not consumed by an assertion with a wrong signature', async () => {
     assert.equal(await send({ ...once, key: pairs.stranger.privateKey }), 'Unauthorized client_assertion')
     assert.equal(await send(once), undefined)
   })
-  it('is remembered whatever else the assertion says', async () => {
+  it('is refused again with other claims', async () => {
     assert.equal(await send({ claims: { ...once.claims, more: 'words' } }), 'Unauthorized client_assertion')
   })
-  it('is remembered for each client by itself', async () => {
+  it('is stored per client', async () => {
     assert.equal(await send({ ...once, clientId: 'sibling' }), undefined)
   })
-  it('cannot be written in two ways: client and jti do not run into each other', async () => {
+  it('does not collide with that of another client', async () => {
     assert.equal(await send({ clientId: 'sibling', claims: { jti: 'x' } }), undefined)
     assert.equal(await send({ claims: { jti: 'sibling","x' } }), undefined)
   })
-  it('is remembered for as long as the assertion could be accepted', async () => {
+  it('is stored until the assertion can no longer be accepted', async () => {
     const { clock, store } = server
     const jwt = await assertionFor(server)
     tokensOf(await server.token(formOf(jwt)))
@@ -575,8 +587,8 @@ describe('a jti of private_key_jwt in standard', () => {
 })
 
 for (const kind of DATABASE_KINDS) {
-  describe(`one assertion of private_key_jwt at several processes at once, ${kind}`, () => {
-    it('is good exactly once', async () => {
+  describe(`Concurrent use of an assertion in several processes on ${kind}`, () => {
+    it('succeeds exactly once', async () => {
       const database = await freshDatabase(kind)
       const first = await startServer({ database: database.url, config: { bootstrap } })
       const second = await startServer({ database: database.url, config: { bootstrap }, clock: first.clock })
@@ -596,7 +608,7 @@ for (const kind of DATABASE_KINDS) {
   })
 }
 
-describe('private_key_jwt with keys at an address', () => {
+describe('private_key_jwt with jwks_uri', () => {
   let host: Server
   let server: TestServer
   let publish: (response: ServerResponse) => void
@@ -630,7 +642,7 @@ describe('private_key_jwt with keys at an address', () => {
 
   // Covers configuration file: bootstrap.clients[]: jwks_uri
   // Covers client authentication private_key_jwt: rule: `jwks_uri` fetched and cached
-  it('follows the client to its next key', async () => {
+  it('refetches keys for an unknown kid after 30 s', async () => {
     publish = json(jwk('rsa'))
     assert.equal(await send(), 'good')
     assert.equal(await send(), 'good')
@@ -644,7 +656,7 @@ describe('private_key_jwt with keys at an address', () => {
     assert.equal(requests, 2)
   })
 
-  it('fetches nothing for an assertion that is expired, for another audience, or of an unknown client', async () => {
+  it('fetches no keys for an assertion that is refused anyway', async () => {
     publish = json(jwk('rsa'))
     await send({ claims: { exp: 1 } })
     await send({ claims: { aud: 'https://other.example' } })
@@ -657,7 +669,7 @@ describe('private_key_jwt with keys at an address', () => {
     assert.equal(requests, 0)
   })
 
-  it('does not reach this machine from a server that others reach, unless the operator allows it', async () => {
+  it('connects to loopback from a server with a public base_url only if outbound.allow_private is set', async () => {
     publish = json(jwk('rsa'))
     const { port } = host.address() as AddressInfo // no pipe
     const config = { bootstrap: bootstrapWith(`http://127.0.0.1:${port}/keys`), base_url: 'http://id.example' }
@@ -673,15 +685,15 @@ describe('private_key_jwt with keys at an address', () => {
   })
 
   const failing: readonly { name: string; publish: typeof publish }[] = [
-    { name: 'cannot be found', publish: response => void response.writeHead(404).end('{}') },
-    { name: 'has moved', publish: response => void response.writeHead(302, { location: '/keys' }).end() },
+    { name: 'is not found', publish: response => void response.writeHead(404).end('{}') },
+    { name: 'redirects', publish: response => void response.writeHead(302, { location: '/keys' }).end() },
     { name: 'is too large', publish: json(jwk('rsa'), { kty: 'x', more: 'x'.repeat(70_000) }) },
-    { name: 'is a page', publish: response => void response.end('<html></html>') },
-    { name: 'is no key set', publish: response => void response.end('{"keys":"none"}') },
-    { name: 'breaks off', publish: response => void response.destroy() },
+    { name: 'is HTML', publish: response => void response.end('<html></html>') },
+    { name: 'is not a key set', publish: response => void response.end('{"keys":"none"}') },
+    { name: 'is truncated', publish: response => void response.destroy() },
   ]
   for (const { name, publish: badly } of failing) {
-    it(`refuses the client while its document ${name}, and asks once`, async () => {
+    it(`refuses the client while its key set ${name}, and retries after 30 s`, async () => {
       publish = badly
       assert.deepEqual([await send(), await send()], ['Bad client_assertion', 'Bad client_assertion'])
       assert.equal(requests, 1)
@@ -694,7 +706,7 @@ describe('private_key_jwt with keys at an address', () => {
 })
 
 for (const mode of MODES) {
-  describe(`private_key_jwt as libraries of others do it, ${mode}`, () => {
+  describe(`private_key_jwt with client libraries in ${mode}`, () => {
     let server: TestServer
     let issuer: URL
     before(async () => {
@@ -703,7 +715,7 @@ for (const mode of MODES) {
       const { port } = probe.address() as AddressInfo // no pipe
       await new Promise(resolve => probe.close(resolve))
       const base = `http://localhost:${port}`
-      // The libraries tell the time by the machine's clock.
+      // The libraries use the system clock.
       const clock = createTestClock(Date.now())
       server = await startServer({ mode, clock, config: { base_url: base, bootstrap } })
       await server.app.http.listen({ host: '127.0.0.1', port })
@@ -724,7 +736,7 @@ for (const mode of MODES) {
       ['ec', 'ec'],
       ['ec', undefined],
     ] as const) {
-      it(`oauth4webapi, ${name} ${kid === undefined ? 'without' : 'with'} a key id`, async () => {
+      it(`accepts oauth4webapi, ${name} ${kid === undefined ? 'without' : 'with'} a kid`, async () => {
         const insecure = { [oauth.allowInsecureRequests]: true }
         const found = await oauth.discoveryRequest(issuer, insecure)
         const as = await oauth.processDiscoveryResponse(issuer, found)
@@ -736,7 +748,7 @@ for (const mode of MODES) {
       })
     }
 
-    it('openid-client', async () => {
+    it('accepts openid-client', async () => {
       const authentication = openid.PrivateKeyJwt(await keyOf('rsa', 'rsa'))
       const options = { execute: [openid.allowInsecureRequests] }
       const config = await openid.discovery(issuer, 'signer', undefined, authentication, options)
@@ -748,7 +760,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('openid-client with the key of another client is refused', async () => {
+    it('refuses openid-client with the key of another client', async () => {
       const stranger = pairs.stranger.privateKey.export({ type: 'pkcs8', format: 'der' })
       const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
       const key = await crypto.subtle.importKey('pkcs8', stranger, algorithm, false, ['sign'])
