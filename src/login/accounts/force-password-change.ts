@@ -1,6 +1,7 @@
 // The required password change: until it is done, the user can do nothing else. Does not require the old password: the user
 // has just used it to sign in, or has to do so again.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { passwordChangedMail } from '../../accounts/password-notice.ts'
 import { setNewPassword } from '../../users/password.ts'
 import { passwordPolicy, policyDemands } from '../../model/users/password-policy.ts'
 import { PASSWORD_CHANGE_PATH } from '../../model/sessions/sign-in-demands.ts'
@@ -77,6 +78,10 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
         return goTo(reply, '/', urls)
       case 'changed': {
         await sessions.renew(request, reply, { user: result.user, session })
+        await passwordChangedMail(
+          { zone: request.zone, frame: await pages.mailFrame(request), user: result.user },
+          deps,
+        )
         return goTo(reply, COMPLETED_PATH, urls)
       }
     }

@@ -12,6 +12,7 @@ import {
 } from '../../support/authorize.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { APP, changeUser, isAlive, MODES, passwordTokens, userNamed } from '../../support/oauth.ts'
+import { mailTo } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -141,6 +142,16 @@ for (const mode of MODES) {
       const signed = await server.browser().signIn('marissa', NEW)
       assert.equal(signed.headers['location'], 'http://localhost:8080/')
       assert.match(String(await locationOf(server.browser().signIn('marissa', 'koala'))), /error=login_failure/)
+    })
+
+    it('mails the owner that the password was changed, unless it was refused', async () => {
+      const browser = await demanded()
+      const before = (await server.mails()).length
+      assert.equal((await choose(browser, twice('koala'))).status, 422)
+      assert.equal((await server.mails()).length, before)
+      assert.equal((await choose(browser, twice(NEW))).status, 302)
+      assert.equal((await server.mails()).length, before + 1)
+      assert.match((await mailTo(server, 'marissa@example.org')).subject, /password/i)
     })
 
     it('redirects to the start page without a saved request', async () => {
