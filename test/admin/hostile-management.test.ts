@@ -166,7 +166,7 @@ for (const mode of MODES) {
           client_secret: 's',
         }
         await api.send('DELETE', `/oauth/clients/${encodeURIComponent(id)}`)
-        await api.send('POST', '/oauth/clients', promoted) // what a user could reach through its code
+        await api.send('POST', '/oauth/clients', promoted) // as a user could by an authorization code
         const form = { grant_type: 'password', username: 'marissa', password: 'koala' }
         const token = (await api.server.token(form, { basic: [id, 's'] })).json<{ access_token: string }>().access_token
         for (const scope of ['zones.z1.admin', 'scim.write', '*.write', '*.other']) {

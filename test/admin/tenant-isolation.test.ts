@@ -103,7 +103,7 @@ for (const mode of MODES) {
     }
 
     /** Sends a request and asserts that the response contains nothing of the zone. */
-    async function asked(
+    async function sendAndCheck(
       path: string,
       request: TestRequest,
       { of = 'zone-b', label = '' }: { of?: Tenant; label?: string } = {},
@@ -206,14 +206,14 @@ for (const mode of MODES) {
               const ways = bearer === a.adminToken ? TO_B : TO_B.slice(0, 1)
               for (const way of waysTo('zone-b')) {
                 if (leftOut()) continue
-                const answer = await asked(way.prefix + path, { ...sent, ...way.request }, { label: way.name })
+                const answer = await sendAndCheck(way.prefix + path, { ...sent, ...way.request }, { label: way.name })
                 if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
               }
               for (const headers of ways) {
                 for (const host of ['zone-a', 'svc'] as const) {
                   if (leftOut()) continue
                   const request = { ...sent, host: hostOf(host), headers: { ...sent.headers, ...headers } }
-                  const answer = await asked(path, request, { label: `by header from ${host}` })
+                  const answer = await sendAndCheck(path, request, { label: `by header from ${host}` })
                   if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label} ${path}: ${answer.status}`)
                 }
               }
@@ -233,7 +233,7 @@ for (const mode of MODES) {
               if (leftOut()) continue
               const request = { method: route.method, ...bodyOf(route), bearer, host: hostOf('zone-a') }
               const query = { originKey: 'corp', origin: 'corp', zone: 'zone-b', client_id: onlyClientOf('zone-b') }
-              await asked(path, { ...request, ...(route.method === 'GET' && { query }) })
+              await sendAndCheck(path, { ...request, ...(route.method === 'GET' && { query }) })
             }
           }
         })
@@ -253,7 +253,7 @@ for (const mode of MODES) {
             for (const way of waysTo('zone-b')) {
               if (leftOut()) continue
               const request = { method: route.method, ...sent, ...form, ...way.request, cookies }
-              const answer = await asked(way.prefix + path, request, { label: way.name })
+              const answer = await sendAndCheck(way.prefix + path, request, { label: way.name })
               if (route.access.by === 'session')
                 assert.ok([302, 403].includes(answer.status), `${label}: ${answer.status}`)
               if (route.access.by === 'bearer') assert.ok(isRefusal(answer), `${label}: ${answer.status}`)
@@ -272,7 +272,7 @@ for (const mode of MODES) {
               for (const token of [b.userToken, b.opaqueToken, b.refreshToken, a.userToken]) {
                 const form = { grant_type: 'client_credentials', token }
                 const parameters = ['GET', 'HEAD'].includes(route.method) ? { query: form } : { form }
-                const answer = await asked(path, { method: route.method, ...way.request, ...parameters, basic })
+                const answer = await sendAndCheck(path, { method: route.method, ...way.request, ...parameters, basic })
                 // Disabled protocols are unknown paths: in uaa they redirect to the sign-in page.
                 const isUnknown = answer.status === 302 && answer.location().pathname.endsWith('/login')
                 const isNothing = isUnknown || /^\{"active":false\}$/.test(answer.text)
@@ -322,10 +322,10 @@ for (const mode of MODES) {
           unchanged('zone-b', name, async () => {
             for (const way of waysTo('zone-b')) {
               const request = { ...way.request, form: await form(), basic: b.basic(client) }
-              const answer = await asked(`${way.prefix}/oauth/token`, request)
+              const answer = await sendAndCheck(`${way.prefix}/oauth/token`, request)
               assert.ok([400, 401].includes(answer.status), answer.text)
               const bearer = { ...way.request, form: await form(), bearer: a.userToken }
-              assert.ok((await asked(`${way.prefix}/oauth/token`, bearer)).status >= 400)
+              assert.ok((await sendAndCheck(`${way.prefix}/oauth/token`, bearer)).status >= 400)
             }
           }))
       }
@@ -338,7 +338,7 @@ for (const mode of MODES) {
             client_assertion: await a.assertion(),
           })
           for (const way of waysTo('zone-b')) {
-            const answer = await asked(`${way.prefix}/oauth/token`, { ...way.request, form: await form() })
+            const answer = await sendAndCheck(`${way.prefix}/oauth/token`, { ...way.request, form: await form() })
             assert.equal(answer.status, 401, answer.text)
           }
           const own = await server.send('/oauth/token', { host: hostOf('zone-a'), form: await form() })
@@ -349,12 +349,12 @@ for (const mode of MODES) {
     it('reports tokens of another zone as inactive, and does not revoke them', async () => {
       for (const token of [a.userToken, a.opaqueToken, a.refreshToken, a.adminToken]) {
         const request = { host: hostOf('zone-b'), form: { token }, basic: b.basic('app') }
-        const reported = await asked('/introspect', request)
+        const reported = await sendAndCheck('/introspect', request)
         assert.equal(reported.json()['active'], false)
-        assert.equal((await asked('/check_token', request)).status, 400)
+        assert.equal((await sendAndCheck('/check_token', request)).status, 400)
         await unchanged('zone-a', 'revocation', async () => {
-          await asked('/oauth/revoke', request, { of: 'zone-a' })
-          await asked('/oauth/token/revoke/x', { method: 'DELETE', host: hostOf('zone-b'), bearer: token })
+          await sendAndCheck('/oauth/revoke', request, { of: 'zone-a' })
+          await sendAndCheck('/oauth/token/revoke/x', { method: 'DELETE', host: hostOf('zone-b'), bearer: token })
         })
       }
       const own = { host: hostOf('zone-a'), form: { token: a.userToken }, basic: a.basic('app') }
@@ -369,10 +369,10 @@ for (const mode of MODES) {
             ['zone-a', a.adminToken],
             ['svc', home.adminToken],
           ] as const) {
-            await asked(path, { method: path.includes('user') ? 'GET' : 'DELETE', host: hostOf(host), bearer })
+            await sendAndCheck(path, { method: path.includes('user') ? 'GET' : 'DELETE', host: hostOf(host), bearer })
           }
         }
-        const list = await asked(`/oauth/token/list/user/${b.ids.user}`, {
+        const list = await sendAndCheck(`/oauth/token/list/user/${b.ids.user}`, {
           host: hostOf('zone-a'),
           bearer: a.adminToken,
         })
@@ -409,7 +409,7 @@ for (const mode of MODES) {
                 for (const more of target === 'svc' ? atHome : TO_B) {
                   if (leftOut()) continue
                   const request = { ...sent, headers: { ...sent.headers, ...more } }
-                  const answer = await asked(path, request, { of: target, label: JSON.stringify(more) })
+                  const answer = await sendAndCheck(path, request, { of: target, label: JSON.stringify(more) })
                   assert.ok(isRefusal(answer), `${label} ${path} ${JSON.stringify(more)}: ${answer.status}`)
                 }
               }
@@ -428,12 +428,12 @@ for (const mode of MODES) {
                 for (const name of ['x-identity-zone-id', 'x-identity-zone-subdomain']) {
                   if (leftOut()) continue
                   for (const path of ['/oauth/clients', '/identity-providers', '/identity-zones/zone-b']) {
-                    const answer = await asked(path, { bearer, headers: { [name]: id } })
+                    const answer = await sendAndCheck(path, { bearer, headers: { [name]: id } })
                     assert.ok([403, 404].includes(answer.status), `${name}: ${id}: ${answer.status}`)
                   }
                 }
                 for (const headers of [{}, { 'x-identity-zone-id': 'zone-a' }]) {
-                  const answer = await asked(`/identity-zones/${encodeURIComponent(id)}`, { bearer, headers })
+                  const answer = await sendAndCheck(`/identity-zones/${encodeURIComponent(id)}`, { bearer, headers })
                   assert.ok([403, 404].includes(answer.status), `${id}: ${answer.status}`)
                 }
               }
@@ -464,11 +464,11 @@ for (const mode of MODES) {
                 ] as const) {
                   const headers = { ...inside, ...(sent !== undefined && JSON_TYPE) }
                   const request = { ...where, method, headers, ...(sent !== undefined && { body: sent }) }
-                  const answer = await asked(`/identity-zones/${id}${path}`, request)
+                  const answer = await sendAndCheck(`/identity-zones/${id}${path}`, request)
                   assert.ok([403, 404].includes(answer.status), `${host} ${method} ${id}${path}: ${answer.status}`)
                 }
               }
-              const made = await asked('/identity-zones', {
+              const made = await sendAndCheck('/identity-zones', {
                 method: 'POST',
                 bearer,
                 host: hostOf(host),
@@ -501,7 +501,7 @@ for (const mode of MODES) {
               ['zone-a', a.adminToken, {}],
             ] as const) {
               for (const target of ['zone-b', 'svc', 'ZONE-B', 'zone-b ']) {
-                const answer = await asked('/identity-providers', {
+                const answer = await sendAndCheck('/identity-providers', {
                   bearer,
                   host: hostOf(host),
                   body: JSON.stringify(record(target)),

@@ -249,7 +249,7 @@ describe('providerFromJson', () => {
         const reading = read(type, config)
         const answer = shown(reading)
         const again = read(type, JSON.stringify(answer))
-        // A secret is in no answer, so that the way back does not know it.
+        // Responses contain no secrets, so they cannot be read back.
         const { authMethod: _, tokenKey = null, ...rest } = shown(again)
         const { authMethod: __, tokenKey: wanted = null, ...expected } = answer
         assert.equal(tokenKey, wanted)

@@ -1,5 +1,5 @@
-// What the document calls valid is accepted, and what it calls invalid is refused: every operation that takes JSON or
-// parameters of the query is asked with a request that differs in one place from one that is accepted.
+// The server accepts requests that the document declares valid, and rejects the others: every operation with JSON or query
+// parameters gets variants of an accepted request with one difference.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Store } from '../../../src/store/store.ts'
@@ -15,7 +15,7 @@ type Members = Readonly<Record<string, unknown>>
 
 /** Errors for valid requests by rules that a schema cannot express, beside the statuses below. */
 const RULES: readonly RegExp[] = [
-  /does not match the client id in the url|does not match URL path/, // the path and the body agree
+  /does not match the client id in the url|does not match URL path/, // path and body must agree
   /One of the (?:redirect_uri|post_logout_redirect_uris) is invalid/, // URL syntax
   /Client Secret must be|A new secret must be provided/, // the policy of the zone
   /client secret is either empty or client/, // the number of secrets

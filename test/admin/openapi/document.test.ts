@@ -133,7 +133,7 @@ for (const { name: title, mode, config, basePath, basic = SERVICE, ...kind } of 
         for (const { schema } of operation.parameters ?? []) compile(schema)
         const bodies = [operation.requestBody, ...Object.values(operation.responses)]
         for (const body of bodies) {
-          const content = Reflect.get(Object(body), 'content') as Content | undefined // absent where it is a reference
+          const content = Reflect.get(Object(body), 'content') as Content | undefined // absent from a reference
           for (const { schema, example } of Object.values(content ?? {})) {
             const validate = compile(schema)
             if (example === undefined) continue
@@ -231,7 +231,7 @@ describe('A route without a description', () => {
     const { document, undescribed, unrouted } = describedFrom([planted], 'standard')
     assert.deepEqual(undescribed, ['GET /planted/:id'])
     assert.ok(unrouted.includes('POST /oauth/token'))
-    const operation = (document as unknown as OpenApi).paths['/planted/{id}']?.['get'] // as JSON it is one
+    const operation = (document as unknown as OpenApi).paths['/planted/{id}']?.['get'] // the JSON form of the same document
     assert.deepEqual(operation?.security, [{ bearer: ['plants.read'] }])
     assert.deepEqual(operation?.tags, ['Other'])
     assert.deepEqual(Object.keys(operation?.responses ?? {}), ['400', '401', '403', '404', '405', '414', '500', '503'])

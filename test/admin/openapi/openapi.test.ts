@@ -391,7 +391,7 @@ const malformed = (draft: Draft): readonly (readonly [label: string, request: Te
 /** Requests with invalid content. */
 function* invalid(draft: Draft, { operation }: Place): Generator<readonly [label: string, draft: Draft]> {
   for (const query of withoutEach(draft.query, Object.keys(draft.query))) {
-    yield ['a parameter is missing', { ...draft, query: query as Draft['query'] }] // texts, as before
+    yield ['a parameter is missing', { ...draft, query: query as Draft['query'] }] // strings, as before
   }
   for (const { name } of parametersIn(operation, 'query')) {
     for (const value of ['', 'no such', '-1', '9'.repeat(20), 'a\0b', LONG]) {
@@ -407,7 +407,7 @@ function* invalid(draft: Draft, { operation }: Place): Generator<readonly [label
   const { form, json } = draft
   if (form) {
     for (const less of withoutEach(form, Object.keys(form))) {
-      yield ['a field is missing', { ...draft, form: less as Draft['form'] & object }] // texts, as before
+      yield ['a field is missing', { ...draft, form: less as Draft['form'] & object }] // strings, as before
     }
     yield ['an unknown field', { ...draft, form: { ...form, extra: 'x' } }]
     for (const name of Object.keys(form)) {

@@ -121,7 +121,7 @@ for (const mode of MODES) {
       const copy = await server.store.providers.findForChange('z1', String(record.aliasId))
       assert.ok(copy)
       await server.store.providers.apply('z1', { kind: 'delete', ...copy })
-      await addChief('corp')
+      await addAdministrator('corp')
       assert.equal(
         (await put(record, { name: 'Renamed' }, { as: 'writer' })).status,
         403,
@@ -171,7 +171,7 @@ for (const mode of MODES) {
       { name: 'of an unknown type', json: aliased({ type: 'x', originKey: 'x', name: 'x' }) },
       { name: 'with an invented aliasId', json: { ...aliased(oidc('corp')), aliasId: 'mine' } },
       { name: 'with aliasId but without aliasZid', json: { ...oidc('corp'), aliasId: 'mine' } },
-      // A right to add providers to the default zone is a right to decide who its users are.
+      // Whoever adds providers to the default zone decides who its users are.
       {
         name: 'by an administrator of only the other zone',
         json: aliased(oidc('corp'), 'svc'),
@@ -229,7 +229,7 @@ for (const mode of MODES) {
     })
 
     /** Adds an account of the origin to the other zone, with the right to change providers there. */
-    async function addChief(origin: string): Promise<void> {
+    async function addAdministrator(origin: string): Promise<void> {
       const { store } = server
       const { passwordHash: _, ...model } = await userNamed(server, 'marissa')
       const id = `chief-${origin}`
@@ -240,7 +240,7 @@ for (const mode of MODES) {
     }
 
     it('keep their endpoints if their users administer the other zone and the caller does not', async () => {
-      await addChief('corp')
+      await addAdministrator('corp')
       const record = await api.create(aliased(oidc('corp')))
       const config = { ...record.config, tokenKeyUrl: 'https://evil.example/keys' }
       for (const as of ['writer', 'zone-admin']) {
@@ -253,7 +253,7 @@ for (const mode of MODES) {
     })
 
     it('are not created by a caller with fewer rights in the other zone than users of the origin', async () => {
-      await addChief('partner')
+      await addAdministrator('partner')
       const answer = await api.call({ method: 'POST', json: aliased(oidc('partner')), as: 'writer' })
       assert.deepEqual([answer.status, answer.json()['error']], [403, 'insufficient_scope'])
       const record = await api.create(oidc('partner'))

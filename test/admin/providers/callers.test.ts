@@ -15,7 +15,7 @@ const ASLEEP = { headers: { 'x-identity-zone-id': 'z2' } }
 interface Row {
   readonly as: string
   readonly where?: ProviderCall
-  /** Statuses of reading and of writing. */
+  /** Expected statuses. */
   readonly read: number
   readonly write: number
 }
@@ -125,7 +125,7 @@ for (const mode of MODES) {
       assert.equal((await api.call({ method: 'DELETE', path: `/${there.id}` })).status, 404)
       const found = await api.call({ query: { originKey: 'here' }, ...Z1 })
       assert.equal(found.status, 404)
-      // The same origin and issuer is another provider there.
+      // Origin and issuer are unique per zone only.
       await api.create(oidc('here'), Z1)
     })
   })

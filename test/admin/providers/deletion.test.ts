@@ -34,7 +34,7 @@ for (const mode of MODES) {
     })
 
     /** Creates an account of the origin with a group membership, an approval, a token and a session. */
-    async function settle(origin: string, userName: string): Promise<User> {
+    async function addAccount(origin: string, userName: string): Promise<User> {
       const now = server.clock.now()
       const expiresAt = addSeconds(now, 600)
       const model = await userNamed(server, 'marissa')
@@ -69,7 +69,7 @@ for (const mode of MODES) {
       })
       return user
     }
-    const traces = async ({ id }: User) => {
+    const dataOf = async ({ id }: User) => {
       const { store } = server
       return [
         (await store.users.find('svc', id)) !== undefined,
@@ -87,14 +87,14 @@ for (const mode of MODES) {
     it('returns the provider, and deletes the users of its origin with their data', async () => {
       const { id } = await api.create(oidc('leaving'))
       await api.create(oidc('staying'))
-      const gone = [await settle('leaving', 'ann'), await settle('leaving', 'bob')]
-      const left = await settle('staying', 'ann')
+      const gone = [await addAccount('leaving', 'ann'), await addAccount('leaving', 'bob')]
+      const left = await addAccount('staying', 'ann')
       const before = await api.read(id)
       const answer = await api.call({ method: 'DELETE', path: `/${id}` })
       assert.equal(answer.status, 200, answer.text)
       assert.deepEqual(answer.json<ProviderAnswer>(), before)
-      for (const user of gone) assert.deepEqual(await traces(user), NONE)
-      assert.deepEqual(await traces(left), ALL)
+      for (const user of gone) assert.deepEqual(await dataOf(user), NONE)
+      assert.deepEqual(await dataOf(left), ALL)
       assert.ok(await userNamed(server, 'marissa'))
       assert.equal((await api.call({ path: `/${id}` })).status, 404)
       assert.equal((await api.call({ method: 'DELETE', path: `/${id}` })).status, 404)

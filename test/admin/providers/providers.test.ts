@@ -380,7 +380,7 @@ for (const mode of MODES) {
         assert.deepEqual(all, all.toSorted())
         assert.deepEqual(
           await origins({ active_only: 'true' }),
-          all.filter(origin => !['sleeping', 'keystone', 'ldap'].includes(origin)), // the last two are idle rows of UAA (C13)
+          all.filter(origin => !['sleeping', 'keystone', 'ldap'].includes(origin)), // the last two are built-in, inactive providers of UAA (C13)
         )
         assert.deepEqual(await origins({ active_only: 'false' }), all)
         assert.equal((await api.call({ query: { active_only: 'perhaps' } })).status, 400)

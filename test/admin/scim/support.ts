@@ -66,7 +66,7 @@ export interface ScimRequest {
 /** A server with those callers. */
 export interface ScimServer {
   readonly server: TestServer
-  /** A request below `/scim/v2`, by a caller with `scim.write` and `scim.read` unless told otherwise. */
+  /** A request below `/scim/v2`, by a caller with `scim.write` and `scim.read` by default. */
   send(method: string, path: string, request?: ScimRequest): Promise<TestAnswer>
   /** Creates a user and returns the resource. */
   createUser(more?: Readonly<Record<string, unknown>>, request?: ScimRequest): Promise<Resource>
@@ -76,7 +76,7 @@ export interface ScimServer {
   stop(): Promise<void>
 }
 
-/** A resource of an answer. */
+/** A resource in a response. */
 export interface Resource extends Readonly<Record<string, unknown>> {
   readonly id: string
   readonly meta: { readonly version: string; readonly location: string; readonly lastModified: string }
@@ -98,7 +98,7 @@ export const PATCH_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 /** The body of a PATCH. */
 export const patchOf = (...operations: readonly unknown[]) => ({ schemas: [PATCH_SCHEMA], Operations: operations })
 
-/** Starts one. */
+/** Starts a SCIM server. */
 export async function startScimServer(
   mode: CompatibilityMode = 'standard',
   options: { readonly database?: string; readonly config?: Readonly<Record<string, unknown>> } = {},

@@ -110,7 +110,7 @@ for (const mode of MODES) {
       const { manager, ...others } = full[ENTERPRISE]
       const $ref = `http://localhost:8080/scim/v2/Users/${manager.value}`
       assert.deepEqual(read[ENTERPRISE], { ...others, manager: { ...manager, $ref } })
-      // The same user by UAA's record.
+      // The record of UAA's API.
       const record = await scim.server.store.users.find('svc', user.id)
       assert.equal(record?.email, 'bjensen@example.com')
       assert.equal(record?.phoneNumber, '555-555-5555')

@@ -4,7 +4,7 @@ import { MODES } from '../../support/oauth.ts'
 import { USER_CALLERS, newUserBody, startUserServer } from '../../support/users.ts'
 import type { UserApi, UserCallerId } from '../../support/users.ts'
 
-const CALLERS = Object.keys(USER_CALLERS) as UserCallerId[] // the keys of that very object
+const CALLERS = Object.keys(USER_CALLERS) as UserCallerId[] // the keys of this object
 const ADMINISTRATORS: ReadonlySet<UserCallerId> = new Set(['admin', 'root', 'admin-here'])
 
 /** Requests, the callers that may make them (§0.1), and the scopes that a refusal names. */
@@ -59,7 +59,7 @@ for (const mode of MODES) {
             error_description: 'Insufficient scope for this resource',
             scope: wanted,
           })
-          // In `standard` the address of the description follows (RFC 9728 §5.1).
+          // In `standard`, resource_metadata follows (RFC 9728 §5.1).
           assert.equal(
             answer.headers['www-authenticate']?.toString().replace(/, resource_metadata="[^"]*"$/, ''),
             `Bearer ${mode === 'uaa' ? '' : 'realm="SVC/oauth", '}error="insufficient_scope", error_description="Insufficient scope for this resource", scope="${wanted}"`,

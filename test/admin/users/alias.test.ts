@@ -133,7 +133,7 @@ for (const mode of MODES) {
       assert.notEqual(after[1], there)
     })
 
-    // The right of the caller, `scim.write`, is not that of the other zone.
+    // The caller has `scim.write` in the default zone only.
     for (const right of ['svc.admin', 'scim.write']) {
       it(`keep email, userName and externalId if they have ${right} and the caller does not`, async () => {
         const user = await create()
@@ -161,7 +161,7 @@ for (const mode of MODES) {
       const { id } = (await store.groups.findByName('z1', 'svc.admin')) ?? {}
       const group = { displayName: 'svc.admin', members: [{ value: user.aliasId, origin: 'corp' }] }
       assert.equal((await api.send('PUT', `/Groups/${id}`, group, IN_Z1_ANY)).status, 200)
-      await store.users.verify('svc', user.id) // as GET /Users/{id}/verify does, which leaves the copy as it is
+      await store.users.verify('svc', user.id) // like GET /Users/{id}/verify, which does not change the alias
       const answer = await api.send('PATCH', `/Users/${user.id}`, {}, { ...ANY, by: 'writer' })
       assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '403 insufficient_scope')
       assert.equal((await copyOf(user)).verified, false)

@@ -95,11 +95,11 @@ for (const mode of MODES) {
       return tokensOf(await server.token(form, request)).access_token
     }
     /** MFA events since the last call. */
-    let heard = 0
+    let reported = 0
     const events = (): readonly string[] => {
       const all = server.events.filter(({ type }) => type.startsWith('MfaFactor'))
-      const fresh = all.slice(heard)
-      heard = all.length
+      const fresh = all.slice(reported)
+      reported = all.length
       return fresh.map(({ type, data, clientId, byOther }) => [type, data, clientId, byOther].join(' '))
     }
     const methods = async () => (await server.store.users.find('svc', user.id))?.factors?.methods ?? []
@@ -162,9 +162,9 @@ for (const mode of MODES) {
       await ask('POST', '/bypass', 'root')
       events()
       await server.mails()
-      for (const reported of [['MfaFactorRemovedEvent all admin-here true'], []]) {
+      for (const expected of [['MfaFactorRemovedEvent all admin-here true'], []]) {
         assert.equal((await ask('DELETE', '', 'admin-here')).status, 204)
-        assert.deepEqual(events(), reported)
+        assert.deepEqual(events(), expected)
         const { passkeys, methods: named, totp, bypass } = (await ask('GET', '', 'root')).json()
         assert.deepEqual([passkeys, named, totp, bypass], [[], [], undefined, undefined])
       }

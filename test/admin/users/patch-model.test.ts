@@ -42,7 +42,7 @@ const patch = fc.record(
 type Patch = typeof patch extends fc.Arbitrary<infer T> ? T : never
 
 const withoutUndefined = <T extends object>(value: T): T =>
-  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T // the members that are there
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T // the defined members
 
 const recordOf = (state: Stored): User => userOf(withoutUndefined(state) as Partial<User>)
 const stateOf = (user: User): Stored => {

@@ -141,7 +141,7 @@ describe('Zone signing keys', () => {
     const zone = await created({})
     assert.equal(decodeProtectedHeader(await tokenIn(zone)).kid, (await server.app.keys.active('svc')).keyId)
     assert.deepEqual(await server.store.keys.list(zone.id), [], 'the zone signs with the key of the default zone')
-    // As `latchkey keys add` does on behalf of the zone.
+    // Like `latchkey keys add` for the zone.
     const place = { zoneId: zone.id, keyId: 'added', active: false, createdAt: server.clock.now() }
     const material = readKeyMaterial({ text: rsa })
     assert.ok('privateKey' in material)

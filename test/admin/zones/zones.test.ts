@@ -720,7 +720,7 @@ for (const mode of MODES) {
         assert.equal((await wire.send('DELETE', '/oauth/clients/former', undefined, 'root')).status, 200)
       })
 
-      // A caller may take long to send a body.
+      // The body of an authorized request may arrive after the deletion.
       for (const { name, again } of [
         { name: 'the deleted zone', again: false },
         { name: 'a new zone with the same id', again: true },
@@ -748,7 +748,7 @@ for (const mode of MODES) {
             payload: body,
           })
           body.write('{"client_id": "late",')
-          await isRead // so the caller was found to be authorized
+          await isRead // the caller has been authorized
           assert.equal((await wire.send('DELETE', `/identity-zones/${id}`)).status, 200)
           server.clock.advance(1)
           if (again) await wire.create(record)

@@ -230,7 +230,7 @@ const rejected: readonly Rejected[] = [
     form: { client_id: 'app' },
     request: { basic: ['service', 'service-secret'] },
     description: 'Given client ID does not match authenticated client',
-    want: '401 invalid_client', // in UAA with a challenge of its own: see uaa-token.test.ts
+    want: '401 invalid_client', // UAA has another challenge: see uaa-token.test.ts
   },
   // Covers error body: error: unauthorized 401
   // Covers error body families: E1 authentication

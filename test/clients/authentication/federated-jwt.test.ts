@@ -85,7 +85,7 @@ const bootstrapOf = (iss: string, { clients = [] }: { readonly clients?: readonl
       trusting('large', { iss: new URL('/large', iss).href }),
       trusting('inner-keys', { iss: new URL('/inner-keys', iss).href }),
       trusting('inner', { iss: 'https://10.0.0.1' }),
-      // As JSON text, like UAA's configuration file.
+      // As a JSON string, like in UAA's configuration file.
       { client_id: 'texted', ...service, jwt_creds: JSON.stringify([{ iss, sub: SUBJECT }]) },
       ...clients,
     ],
@@ -125,7 +125,7 @@ const formOf = (assertion: string, clientId = 'deployer'): Form => ({
 interface Case {
   readonly name: string
   readonly clientId?: string
-  /** Of a token made now, for this server, by this issuer. */
+  /** Changed claims, by the current time, the server's URL and the issuer. */
   readonly claims?: (now: number, base: string, iss: string) => Members
   readonly header?: Members
   readonly key?: KeyObject
@@ -168,7 +168,7 @@ const UNAUTHORIZED = 'Unauthorized client_assertion'
 
 interface Rejected extends Case {
   readonly description: string
-  /** Why, for the log. */
+  /** The reason in the log. */
   readonly detail?: RegExp
 }
 
