@@ -65,6 +65,20 @@ export function endedSessionCases(store: () => Store): void {
       assert.deepEqual(await taken(z), [])
     })
 
+    it('keeps clients that were added while its id changed, but gives none to another sign-in', async () => {
+      const z = 'ended-added'
+      const first = await begin(z, 'a') // as a request read it before the clients were added
+      await store().sessions.replaceAndClear(z, 'a', { ...first, idDigest: 'b' })
+      assert.deepEqual((await store().sessions.find(z, 'b'))?.clients, ['silent', 'told'])
+      await store().sessions.replace(z, 'b', { ...first, idDigest: 'c' })
+      assert.deepEqual((await store().sessions.find(z, 'c'))?.clients, ['silent', 'told'])
+      const other = { ...first, idDigest: 'd', signIn: { ...first.signIn, sessionSalt: 'other' } }
+      await store().sessions.replace(z, 'c', other)
+      assert.equal((await store().sessions.find(z, 'd'))?.clients, undefined)
+      assert.deepEqual(await taken(z), ['c'])
+      await store().sessions.delete(z, 'd')
+    })
+
     it('leaves a notification when the user’s other sessions are deleted', async () => {
       const z = 'ended-others'
       for (const id of ['a', 'b', 'kept']) await begin(z, id)

@@ -67,8 +67,10 @@ const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest $
 
 const NOTE_ONE = noteEnded<Key>(`zone_id = :zone_id and id_digest = :id_digest`)
 const NOTE_OTHERS = noteEnded<Others>(`zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`)
-const FIND_NOTIFIED = statement<Key, { tells: number | null; session_salt: string | null }>(
-  `select tells, session_salt from sessions where zone_id = :zone_id and id_digest = :id_digest`,
+/** Locks the row, so that no client is added to a session that is being replaced. */
+const HOLD = statement<Key, Pick<SessionRow, 'session_salt' | 'clients'> & { tells: number | null }>(
+  `update sessions set tells = tells where zone_id = :zone_id and id_digest = :id_digest
+   returning tells, session_salt, clients`,
 )
 const SET_NOTIFIED = statement<Key>(`update sessions set tells = 1 where zone_id = :zone_id and id_digest = :id_digest`)
 
@@ -175,25 +177,28 @@ export function createSessions(db: Database): SessionStore {
 
 /**
  * False, and nothing is written, if the old session is needed and gone. Where the same sign-in continues under another id,
- * clients are notified when the new one ends; where another takes its place, they are notified of the old one now.
+ * clients, also those that were added since the old one was read, are notified when the new one ends; where another takes its
+ * place, they are notified of the old one now.
  */
 async function replace(
   within: Transaction,
   zoneId: string,
   { oldDigest, session, isNeeded = false }: { oldDigest: string | undefined; session: NewSession; isNeeded?: boolean },
 ): Promise<boolean> {
-  let goesOn = false
+  const row = toRow(zoneId, session)
+  let isNotified = false
   if (oldDigest !== undefined) {
     const key = { zone_id: zoneId, id_digest: oldDigest }
-    const [old] = (await within.run(FIND_NOTIFIED, key)).rows
-    const isNotified = old?.tells === 1
-    goesOn = isNotified && old.session_salt === session.signIn.sessionSalt
-    if (isNotified && !goesOn) await within.run(NOTE_ONE, key)
+    const [old] = (await within.run(HOLD, key)).rows
+    const goesOn = old?.session_salt === session.signIn.sessionSalt
+    isNotified = old?.tells === 1 && goesOn
+    if (old?.tells === 1 && !goesOn) await within.run(NOTE_ONE, key)
+    if (goesOn) row.clients = old.clients
     const { changes } = await within.run(DELETE, key)
     if (isNeeded && changes === 0) return false
   }
-  await within.run(INSERT, toRow(zoneId, session))
-  if (goesOn) await within.run(SET_NOTIFIED, { zone_id: zoneId, id_digest: session.idDigest })
+  await within.run(INSERT, row)
+  if (isNotified) await within.run(SET_NOTIFIED, { zone_id: zoneId, id_digest: session.idDigest })
   return true
 }
 
