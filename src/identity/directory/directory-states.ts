@@ -89,6 +89,8 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
   const openedAt = new WeakMap<KeepableSession, number>()
   let isClosed = false
   const now = (): number => clock.now().getTime()
+  /** False also if the clock was set back since. */
+  const isWithin = (ms: number, since: number): boolean => Math.abs(now() - since) < ms
 
   function forget(url: DirectoryUrl, session: KeepableSession): void {
     const resting = kept.get(url) ?? []
@@ -130,7 +132,7 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
       for (let newest = kept.get(url)?.at(-1); newest; newest = kept.get(url)?.at(-1)) {
         const { session, restsSince } = newest
         forget(url, session)
-        const isFresh = now() - restsSince < IDLE_MS && now() - (openedAt.get(session) ?? 0) < LIFE_MS
+        const isFresh = isWithin(IDLE_MS, restsSince) && isWithin(LIFE_MS, openedAt.get(session) ?? 0)
         if (isFresh && session.wake()) {
           session.socket.ref()
           return session

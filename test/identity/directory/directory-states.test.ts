@@ -134,6 +134,13 @@ describe('createDirectories', () => {
       assert.equal(directory.connections.length, 5 + 6 + 1)
     })
 
+    it('are closed when the clock was set back', async () => {
+      await outcome()
+      clock.advance(-86_400)
+      await outcome()
+      assert.equal(directory.connections.length, 4)
+    })
+
     it('are replaced if the directory closes them or sends unrequested data', async () => {
       await outcome()
       const gone = ended(directory.connections[0])
