@@ -29,17 +29,17 @@ async function onServer(attempt: (server: TestServer) => Promise<void>): Promise
 const post = (browser: Browser, path: string, form: Readonly<Record<string, string>>): Promise<TestAnswer> =>
   browser.send(path, { form: { 'X-Svc-Csrf': browser.csrf, ...form } })
 
-/** The handles of the sessions that a page offers to end. */
+/** The session handles on a page. */
 const handlesOn = (page: string): readonly string[] =>
   [...page.matchAll(/name="session" value="([^"]+)"/g)].map(([, handle = '']) => handle)
 
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
-/** What users do with their own accounts must be out of reach for everybody else. */
+/** Attacks on the profile and sessions of other users. */
 export const accountAttacks: readonly Attack[] = [
   {
-    attack: 'makes an account with a passkey before the configuration names it as that of an administrator',
-    outcome: 'the passkey is removed when the configuration takes the account over, and those of its owner are kept',
+    attack: 'creates an account with a passkey before the configuration makes it an administrator',
+    outcome: 'the passkey is removed when the configuration adopts the account, and later ones are kept',
     async attempt() {
       const database = await freshDatabase('sqlite')
       const boss = { userName: 'boss', emails: [{ value: 'boss@example.org' }], groups: ['svc.admin'] }
@@ -86,8 +86,8 @@ export const accountAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'ends the session of another user, or of the namesake in another zone, by its handle',
-    outcome: 'a handle is found among the sessions of who posts it',
+    attack: 'ends the session of another user, or of the same name in another zone, by its handle',
+    outcome: 'handles are looked up among the sessions of the caller',
     attempt: () =>
       onServer(async server => {
         const [here, there] = [await signedIn(server), await signedIn(server)]
@@ -106,7 +106,7 @@ export const accountAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has the browser of a user who is signed in post a new name, without or with another’s anti-forgery value',
+    attack: 'posts a new name from a signed-in browser without a valid anti-forgery value',
     outcome: 'refused, and nothing is changed',
     attempt: () =>
       onServer(async server => {
@@ -123,7 +123,7 @@ export const accountAttacks: readonly Attack[] = [
   },
   {
     attack: 'puts markup into names, user agents and messages of the profile',
-    outcome: 'it is shown as text',
+    outcome: 'it is escaped',
     attempt: () =>
       onServer(async server => {
         const markup = `"><script>alert(1)</script><img src=x onerror='alert(1)'>`
@@ -138,8 +138,8 @@ export const accountAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends a huge name, another’s id or rights with the form of the profile',
-    outcome: 'the name is refused, and the rest is not looked at',
+    attack: 'posts a huge name, another user id or rights with the profile form',
+    outcome: 'the name is refused, and the rest is ignored',
     attempt: () =>
       onServer(async server => {
         const joel = await signedIn(server, 'joel', 'wombat')
@@ -163,7 +163,7 @@ export const accountAttacks: readonly Attack[] = [
   },
   {
     attack: 'fails to sign in a hundred times, to push out the events that the owner should see',
-    outcome: 'failed sign-ins are counted by themselves, and push out only their like',
+    outcome: 'failed sign-ins are limited separately, and displace only each other',
     attempt: () =>
       onServer(async server => {
         const victim = await signedIn(server)
@@ -179,8 +179,8 @@ export const accountAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'reads in the profile from where an administrator changed the account',
-    outcome: 'only that another user did is shown',
+    attack: 'reads the address of the administrator who changed the account',
+    outcome: 'the profile shows only that another user changed it',
     attempt: () =>
       onServer(async server => {
         const { id } = await userNamed(server, 'marissa')
@@ -200,7 +200,7 @@ export const accountAttacks: readonly Attack[] = [
   {
     attack:
       'uses the open session of a victim, and guesses the password by changing it, many times at the same instant',
-    outcome: 'the guesses wait for one another, so that the sixth finds the lock',
+    outcome: 'the guesses are serialized, and the sixth is locked out',
     attempt: () =>
       onServer(async server => {
         const browser = await signedIn(server)

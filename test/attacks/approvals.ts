@@ -38,7 +38,7 @@ interface Scene {
   readonly put: (path: string, approvals: unknown) => Promise<TestAnswer>
 }
 
-/** With the token of a user who manages approvals, in both modes. */
+/** Runs the attack in both modes with the token of a user who manages approvals. */
 const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const server = await startServer({ mode, config: { bootstrap } })
@@ -61,10 +61,10 @@ const inBothModes = (attempt: (scene: Scene) => Promise<void>) => async (): Prom
 
 const approved = (scope: string, given: object = {}) => ({ clientId: 'app', scope, status: 'APPROVED', ...given })
 
-/** Nobody but the user decides what clients may do, and a revoked decision is final. */
+/** Attacks on approvals: only the user approves, and revoked approvals stay revoked. */
 export const approvalAttacks: readonly Attack[] = [
   {
-    attack: 'approves a scope in advance that the client may be given one day',
+    attack: 'approves a scope that the client does not have yet',
     outcome: 'refused, and nothing is stored',
     attempt: inBothModes(async ({ server, put, userId }) => {
       for (const scope of ['svc.admin', 'cloud.*', '*']) {
@@ -101,9 +101,8 @@ export const approvalAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'continues reading with its access token after the user has taken an approval back',
-    outcome:
-      'it is worth nothing at this server’s own interfaces, and as an assertion; in uaa only where it is inspected',
+    attack: 'continues to use an access token after the user revoked the approval',
+    outcome: 'it is refused at APIs of this server and as an assertion; in uaa only where it is introspected',
     attempt: inBothModes(async ({ server, put, mode }) => {
       const scopes = ['openid', 'cloud.read']
       await put(
@@ -125,7 +124,7 @@ export const approvalAttacks: readonly Attack[] = [
   },
   {
     attack: 'keeps a refresh token until the user approves the client again',
-    outcome: 'the token stays dead',
+    outcome: 'the token stays revoked',
     attempt: inBothModes(async ({ server, put }) => {
       await put('/approvals/app', [approved('cloud.read')])
       const tokens = await passwordTokens(server)

@@ -21,7 +21,7 @@ async function withTrail(work: (server: TestServer) => Promise<void>): Promise<v
   }
 }
 
-/** With the database in the hands of somebody who does not have the master key. */
+/** Runs an attack with write access to the database, but without the master key. */
 async function withDatabase(work: (server: TestServer, tables: Tables) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'latchkey-audit-'))
   const database = `sqlite:${join(folder, 'a.db')}`
@@ -38,10 +38,10 @@ async function withDatabase(work: (server: TestServer, tables: Tables) => Promis
   }
 }
 
-/** The trail tells what happened, and tells it to auditors of the zone only. */
+/** Attacks on the integrity and confidentiality of the audit trail. */
 export const auditAttacks: readonly Attack[] = [
   {
-    attack: 'deletes what they did from the database, and lets the server go on writing behind it',
+    attack: 'deletes entries from the database, and lets the server append more',
     outcome: 'the check names the missing entries',
     attempt: () =>
       withDatabase(async (server, tables) => {
@@ -51,8 +51,8 @@ export const auditAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'cuts the end of the trail off, head included, and lets the server seal the rest again',
-    outcome: 'the server does not seal it: it records the alteration, which the check finds',
+    attack: 'truncates the trail, including its head, and lets the server seal the rest again',
+    outcome: 'the server records the alteration instead, and the check reports it',
     attempt: () =>
       withDatabase(async (server, tables) => {
         await tables.run('delete from audit_entries where number > 2')
@@ -66,8 +66,8 @@ export const auditAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'makes an entry old in the database, so that retention deletes it',
-    outcome: 'retention stops in front of it',
+    attack: 'backdates an entry in the database, so that retention deletes it',
+    outcome: 'retention stops before the entry',
     attempt: () =>
       withDatabase(async (server, tables) => {
         await tables.run('update audit_entries set happened_at = 1')
@@ -75,9 +75,8 @@ export const auditAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'reads the trail of another zone, with its id in a header, with a token of one’s own zone, or as its auditor',
-    outcome: '403 or 401, and nothing of it',
+    attack: 'reads the trail of another zone by a zone header, a token of the own zone, or as auditor of the own zone',
+    outcome: '403 or 401 without entries',
     attempt: () =>
       withTrail(async server => {
         const service = ['service', 'service-secret'] as const
@@ -98,8 +97,8 @@ export const auditAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'floods the trail of a zone with failures, so that deeds in another one find no place',
-    outcome: 'what accounts of other zones do is stored all the same',
+    attack: 'floods the trail of a zone with failures, to displace events of another zone',
+    outcome: 'events of other zones are stored',
     attempt: () =>
       withTrail(async server => {
         const wrong = { grant_type: 'client_credentials' }
@@ -110,7 +109,7 @@ export const auditAttacks: readonly Attack[] = [
   },
   {
     attack: 'puts a NUL, a lone surrogate or a megabyte into a name, so that the batch with it cannot be stored',
-    outcome: 'everything is stored',
+    outcome: 'all events are stored',
     attempt: () =>
       withTrail(async server => {
         const form = { grant_type: 'password', password: 'x' }

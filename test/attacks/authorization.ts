@@ -15,11 +15,11 @@ const against = (attempt: (server: TestServer) => Promise<void>) => async (): Pr
   }
 }
 
-/** Authorization requests must give nobody more than was agreed. */
+/** Attacks on authorization requests. */
 export const authorizationAttacks: readonly Attack[] = [
   {
     attack: 'exchanges a narrow access token of a user for a code of a wider client',
-    outcome: 'the code is worth the scopes of the token and no more',
+    outcome: 'the code has only the scopes of the token',
     attempt: against(async server => {
       const portal = ['portal', 'portal-secret'] as const
       const { access_token: bearer } = await passwordTokens(server, { scope: 'svc.user cloud.read' }, portal)
@@ -38,8 +38,8 @@ export const authorizationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses passwords with the client id of an application that never sees any',
-    outcome: 'refused before the password is looked at',
+    attack: 'guesses passwords with the client id of an application without the password grant',
+    outcome: 'refused before the password is checked',
     attempt: against(async server => {
       const request = { response_type: 'token', client_id: 'implicit', redirect_uri: 'https://implicit.example/cb' }
       const form = { ...request, source: 'credentials', username: 'marissa', password: 'koala' }
@@ -48,8 +48,8 @@ export const authorizationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs a visitor of another site out by a link with a redirect',
-    outcome: 'the user is asked, and the session lives',
+    attack: 'signs a user out by a cross-site link with a redirect',
+    outcome: 'confirmation is required, and the session is kept',
     attempt: against(async server => {
       const browser = await signedIn(server)
       const headers = { 'sec-fetch-site': 'cross-site' }

@@ -55,11 +55,11 @@ async function enter(browser: Browser, code: string): Promise<TestAnswer> {
 const allow = (browser: Browser, page: TestAnswer): Promise<TestAnswer> =>
   browser.send('/device/decision', { form: { ...hiddenFields(page.text), user_oauth_approval: 'true' } })
 
-/** Nobody’s device gets a user’s tokens unless that user means it. */
+/** Attacks on the device authorization grant. */
 export const deviceAttacks: readonly Attack[] = [
   {
-    attack: 'sends a link with the code of their own device, for an application that requests no approval',
-    outcome: 'the link decides nothing: the user sees the code, the application and the address, and has to allow it',
+    attack: 'sends a link with the code of their own device, for an auto-approved application',
+    outcome: 'the user sees code, application and address, and has to approve',
     attempt: against(async server => {
       const codes = await begin(server)
       const victim = await signedIn(server)
@@ -74,7 +74,7 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has a victim’s browser post the form of a page elsewhere',
+    attack: 'posts the form cross-site from a victim’s browser',
     outcome: 'the form is refused',
     attempt: against(async server => {
       const codes = await begin(server)
@@ -91,8 +91,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the codes of other users’ devices',
-    outcome: 'is stopped after ten, and others at the same address are not',
+    attack: 'guesses user codes',
+    outcome: 'is limited to ten, without limiting others at the address',
     attempt: against(async server => {
       const codes = await begin(server)
       const mine = await signedIn(server, 'joel', 'wombat')
@@ -106,8 +106,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the codes of other users’ devices by many accounts',
-    outcome: 'is stopped after a hundred at the address',
+    attack: 'guesses user codes with many accounts',
+    outcome: 'is limited to a hundred per address',
     attempt: async () => {
       const names = Array.from({ length: 11 }, (_, index) => `guesser${index}`)
       const users = [
@@ -131,8 +131,8 @@ export const deviceAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'takes the tokens of a device whose code was seen, as another client, in another zone, or a second time',
-    outcome: 'the code is of one client in one zone, and good once',
+    attack: 'redeems a known device code as another client, in another zone, or again',
+    outcome: 'the code is bound to client and zone, and valid once',
     attempt: against(async server => {
       const codes = await begin(server)
       const victim = await signedIn(server)
@@ -145,8 +145,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'decides with a password alone about a device, where a second factor is owed',
-    outcome: 'has to bring the second factor first',
+    attack: 'approves a device with only a password where a second factor is required',
+    outcome: 'the second factor is required',
     attempt: against(async server => {
       const codes = await begin(server)
       const browser = await signedIn(server)
@@ -158,8 +158,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'enters a code that was decided already, to decide otherwise',
-    outcome: 'a decision stands',
+    attack: 'enters a code that was already approved or denied, to change the decision',
+    outcome: 'the decision is final',
     attempt: against(async server => {
       const codes = await begin(server)
       const victim = await signedIn(server)
@@ -171,8 +171,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'collects the tokens of a device after the user has seen the trick, and taken the approval back',
-    outcome: 'there are none',
+    attack: 'redeems the device code after the user revoked the approval',
+    outcome: 'no tokens are issued',
     attempt: against(async server => {
       const codes = await begin(server, 'frame')
       const victim = await signedIn(server)
@@ -186,8 +186,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asks for more by its registration while a user reads the question of its device',
-    outcome: 'the device gets what the page named',
+    attack: 'extends its registration while a user reads the approval page',
+    outcome: 'the device gets only the scopes of the page',
     attempt: against(async server => {
       await changeClient(server, 'frame', { scope: ['openid'] })
       const codes = await begin(server, 'frame')
@@ -213,7 +213,7 @@ export const deviceAttacks: readonly Attack[] = [
   },
   {
     attack: 'fills the table with codes',
-    outcome: 'gets a hundred a minute',
+    outcome: 'is limited to a hundred a minute',
     attempt: against(async server => {
       const ask = async () => (await server.send('/oauth/device_authorization', { form: { client_id: 'tv' } })).status
       for (let count = 0; count < 100; count += 1) assert.equal(await ask(), 200)
@@ -223,8 +223,8 @@ export const deviceAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'calls a device something that users trust',
-    outcome: 'the page has only words of its own about it',
+    attack: 'gives a device a name that users trust',
+    outcome: 'the page does not show the name',
     attempt: against(async server => {
       const codes = await begin(server, 'tv', { 'user-agent': 'Checked by your bank <b>' })
       const page = await enter(await signedIn(server), codes.user_code)

@@ -16,7 +16,7 @@ interface Entry {
   readonly attributes?: Readonly<Record<string, readonly string[]>>
 }
 
-/** A directory in the attacker's hands: takes every password, and answers the n-th search of a sign-in with the n-th entry. */
+/** A directory of the attacker: accepts every password, and returns the n-th entry for the n-th search of a sign-in. */
 const lying =
   (entries: () => readonly Entry[]) =>
   (socket: Socket, { id, operation }: { readonly id: number; readonly operation: number }): void => {
@@ -28,7 +28,7 @@ const lying =
 
 type Answer = Parameters<typeof startFakeDirectory>[0]
 
-/** Makes the attempt in the modes, each against a server of its own with the false directory. */
+/** Runs the attack in the modes, each against its own server with the malicious directory. */
 const against =
   (
     answer: Answer,
@@ -58,11 +58,11 @@ const marissa: Entry = {
   attributes: { cn: ['marissa'], mail: ['marissa@example.org'], ...ID },
 }
 
-/** Directories, whoever runs them, and those who type into the form before them. */
+/** Attacks by directories and by users who sign in at them. */
 export const directoryAttacks: readonly Attack[] = [
   {
-    attack: 'runs the directory, and says that its user is marissa with her verified address',
-    outcome: 'gets an account of the directory, never hers',
+    attack: 'runs a directory that returns the name and verified email of an internal user',
+    outcome: 'gets an account of the directory',
     attempt: against(
       lying(() => [{ ...marissa, attributes: { ...marissa.attributes, title: ['true'] } }]),
       async api => {
@@ -76,8 +76,8 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'runs the directory, and names administrative groups as scopes',
-    outcome: 'makes no user an administrator whom the record does not list',
+    attack: 'runs a directory that returns administrative groups as scopes',
+    outcome: 'grants no administrative group that the whitelist does not name',
     attempt: async () => {
       const description = ['svc.admin,scim.write, clients.admin', 'zones.svc.admin,cloud.read']
       let searches = 0
@@ -104,9 +104,8 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack:
-      'gives the own entry the address “boss”, and signs in by it, to be in the groups that have a member of this name',
-    outcome: 'groups are looked up by the login name of the entry, however the user signs in',
+    attack: 'signs in with the email address “boss” of their own entry, to get the groups of the user of this name',
+    outcome: 'groups are searched by the login name of the entry',
     attempt: async () => {
       let searches = 0
       const entry = { ...marissa, attributes: { uid: ['mallory'], mail: ['boss'], ...ID } }
@@ -129,7 +128,7 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'runs the directory, and waits for wrong passwords of internal accounts',
+    attack: 'runs a directory, and collects wrong passwords of internal accounts',
     outcome: 'is never asked about an internal account, in standard (C14)',
     attempt: against(
       lying(() => []),
@@ -141,8 +140,8 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'types no password, blanks, or a control character',
-    outcome: 'is refused before the directory hears of it: it would take an empty password for success',
+    attack: 'sends an empty password, blanks or a control character',
+    outcome: 'is refused without asking the directory, which would accept an empty password',
     attempt: against(
       lying(() => [marissa]),
       async (api, directory) => {
@@ -154,14 +153,14 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'types a name with the syntax of filters and of names',
-    outcome: 'is unknown to the directory: the name is sent as one value',
+    attack: 'sends a user name with filter or DN syntax',
+    outcome: 'the name is escaped, and unknown to the directory',
     attempt: against(
       lying(() => []),
       async (api, directory) => {
         for (const name of ['*', 'x)(|(cn=*', 'marissa,ou=people', '\\2a']) {
           assert.notEqual((await api.grant(name)).status, 200)
-          // RFC 4511 §4.5.1.7: equality (0xa3) of `cn` and exactly what was typed.
+          // RFC 4511 §4.5.1.7: equality (0xa3) of `cn` and the exact input.
           const filter = element(0xa3, element(0x04, 'cn'), element(0x04, name))
           assert.ok(directory.received().includes(filter), name)
         }
@@ -169,8 +168,8 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'signs in under a name that the directory gave to another user before',
-    outcome: 'gets an account of their own: the identifier of the entry is another',
+    attack: 'signs in with a user name that another entry had before',
+    outcome: 'gets their own account, because the unique id of the entry differs',
     attempt: async () => {
       let uuid = '00000000-0000-4000-8000-000000000001'
       await against(
@@ -188,8 +187,8 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'answers the search with hundreds of entries, with none that is one, or without end',
-    outcome: 'signs no user in, and the server is up for the others',
+    attack: 'returns hundreds of entries, malformed entries or an endless response',
+    outcome: 'signs nobody in, and the server stays available',
     attempt: async () => {
       const wrong: readonly Answer[] = [
         lying(() => Array.from({ length: 300 }, (_, place) => ({ dn: `cn=${place}` }))),
@@ -216,8 +215,8 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'refers the server to a host of its choice',
-    outcome: 'brings no connection about, and no password to it',
+    attack: 'returns a referral to another host',
+    outcome: 'the server does not connect to it',
     attempt: async () => {
       const elsewhere = await startFakeDirectory(() => {})
       const reference = element(0x73, element(0x04, `${elsewhere.url}/dc=x`))
@@ -245,8 +244,8 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'guesses a password under ever other spellings that the directory takes for one name',
-    outcome: 'has no more guesses than with one: case, spaces, accents and invisible characters make no other name',
+    attack: 'guesses a password with spellings of the name that the directory treats as equal',
+    outcome: 'all spellings share one lockout',
     attempt: against(
       lying(() => []),
       async api => {
@@ -266,8 +265,8 @@ export const directoryAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'runs a directory that answers after its record leads to another one',
-    outcome: 'signs no user in, and makes no account that would be the other directory’s',
+    attack: 'runs a directory that responds after its record was changed to another one',
+    outcome: 'signs nobody in, and creates no account',
     attempt: async () => {
       for (const mode of MODES) {
         let change = async (): Promise<void> => {}
@@ -290,8 +289,8 @@ export const directoryAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'guesses passwords of users of a directory from one network',
-    outcome: 'is stopped as with internal accounts',
+    attack: 'guesses passwords of LDAP users from one network',
+    outcome: 'is rate-limited like for internal accounts',
     attempt: against(
       lying(() => []),
       async api => {

@@ -5,7 +5,7 @@ import { changeUser, issuedBy, MODES, tokensOf, userNamed } from '../support/oau
 import type { TestAnswer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** Makes the attempt in both modes, each against a server of its own. */
+/** Runs the attack in both modes, each against its own server. */
 const inBothModes = (attempt: (api: LoginServerApi) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const api = await startLoginServer(mode)
@@ -17,7 +17,7 @@ const inBothModes = (attempt: (api: LoginServerApi) => Promise<void>) => async (
 
 type Form = Readonly<Record<string, string | undefined>>
 
-/** The same user, vouched for at each of the three places. */
+/** The same user, asserted at each of the three endpoints. */
 async function atEveryEndpoint(api: LoginServerApi, form: Form, bearer = api.token): Promise<readonly TestAnswer[]> {
   const sent = Object.entries({ source: 'login', add_new: 'true', origin: 'ext-a', username: 'erin', ...form })
   const user = Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined))
@@ -32,11 +32,11 @@ const assertAllRefused = (answers: readonly TestAnswer[]): void => {
   for (const { status, text } of answers) assert.ok([400, 401, 403].includes(status), `${status} ${text}`)
 }
 
-/** Whoever may vouch for users, or would like to, must not become anybody else. */
+/** Attacks by and on login servers, which assert users. */
 export const externalLoginAttacks: readonly Attack[] = [
   {
     attack: 'asserts a user of this server, by name or by id',
-    outcome: 'is refused everywhere, and gets no token',
+    outcome: 'is refused at every endpoint, without a token',
     attempt: inBothModes(async api => {
       const { id } = await userNamed(api.server, 'marissa')
       const before = issuedBy(api.server)
@@ -50,7 +50,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'asserts a user of another identity provider, by name or by id',
-    outcome: 'is refused everywhere: only the provider can assert its users',
+    outcome: 'is refused at every endpoint, because only the provider can assert its users',
     attempt: inBothModes(async api => {
       const bearer = await api.tokenOf('admin')
       const made = await api.server.send('/Users', {
@@ -65,7 +65,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'asserts users with a token of another zone, of a user, without the right, or without a token',
-    outcome: 'is refused everywhere, and no user is created',
+    outcome: 'is refused at every endpoint, and no user is created',
     attempt: inBothModes(async api => {
       const before = await api.server.store.users.count('svc')
       for (const bearer of [
@@ -80,8 +80,8 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'moves a login server of one zone into another by a header',
-    outcome: 'is refused everywhere',
+    attack: 'switches a login server to another zone by a header',
+    outcome: 'is refused at every endpoint',
     attempt: inBothModes(async api => {
       const headers = { accept: 'application/json', 'x-identity-zone-id': 'z1' }
       assertAllRefused([await api.tokens({}, { headers }), await api.authorize({}, { headers })])
@@ -89,8 +89,8 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'is given groups or a name that differs in case by the login server',
-    outcome: 'gets the default groups only, and never the account of the other',
+    attack: 'gets groups, or a user name in another case, asserted by the login server',
+    outcome: 'gets only default groups, and not the other account',
     attempt: inBothModes(async api => {
       tokensOf(await api.tokens({ username: 'nora' }))
       assertAllRefused(await atEveryEndpoint(api, { username: 'NORA' }))
@@ -100,8 +100,8 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asserts a user with a name that is not a string',
-    outcome: 'is refused, and nothing fails',
+    attack: 'asserts a user with a lone surrogate in the name',
+    outcome: 'is refused without a server error',
     attempt: inBothModes(async api => {
       const login = String.raw`{"username":"a\ud800","origin":"ext-a"}`
       assert.equal((await api.authorize({ login, username: undefined })).status, 400)
@@ -109,7 +109,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses passwords at /authenticate',
-    outcome: 'learns nothing of accounts and of locks, and locks the account as at sign-in',
+    outcome: 'responses do not reveal accounts or locks, and the account is locked as at sign-in',
     attempt: inBothModes(async api => {
       const send = (username: string, password: string): Promise<TestAnswer> =>
         api.server.send('/authenticate', { form: { username, password } })
@@ -128,7 +128,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses the password of one account in many spellings of its name at the same instant',
-    outcome: 'they wait for one another, so that the sixth guess finds the lock',
+    outcome: 'the guesses are serialized, and the sixth is locked out',
     attempt: inBothModes(async api => {
       const names = ['marissa', 'MARISSA', 'Ｍarissa', 'ｍarissa', 'mａrissa', 'marisｓa', 'marissａ']
       const answers = await Promise.all(
@@ -140,8 +140,8 @@ export const externalLoginAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses a sign-in code twice, for another client, in another zone, after a new password, or as a passcode',
-    outcome: 'is signed in once, and nowhere else',
+    attack: 'uses a sign-in code twice, with another client, in another zone, after a password change or as a passcode',
+    outcome: 'the code is accepted once',
     attempt: inBothModes(async api => {
       const { server } = api
       const shop = ['shop', 'shop-secret'] as const
@@ -179,7 +179,7 @@ export const externalLoginAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs a victim in with its own account by a hidden frame or image',
-    outcome: 'is refused, and the session of the other stays',
+    outcome: 'is refused, and the session of the victim is kept',
     attempt: inBothModes(async api => {
       const { server } = api
       const form = { username: 'joel', password: 'wombat' }

@@ -10,7 +10,7 @@ import { samlTestKey } from '../support/saml/saml-signing.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** The attempt with a server of groups, whose administrators must be the same before and after. */
+/** Runs the attack, and asserts that the administrators are the same before and after. */
 const withGroups =
   (attempt: (api: GroupServer) => Promise<void>, mode: (typeof MODES)[number] = 'uaa'): (() => Promise<void>) =>
   async () => {
@@ -34,12 +34,12 @@ const assertForbidden = (answer: { status: number; text: string; json: () => Rec
   assert.equal(answer.json()['error'], 'insufficient_scope')
 }
 
-/** Members and names of groups are scopes: nobody may give more than they have. */
+/** Privilege escalation through groups, whose members and names determine scopes. */
 export const groupAttacks: readonly Attack[] = [
   ...MODES.map(
     (mode): Attack => ({
       attack: `adds a user to groups of administrators with scim.write or groups.update alone (${mode})`,
-      outcome: 'is refused in every way to do it, and no user becomes an administrator',
+      outcome: 'is refused at every endpoint, and no user becomes an administrator',
       attempt: withGroups(async api => {
         const gu1 = await api.userId('gu1')
         const others = ['tokens.list', 'tokens.revoke', 'clients.trust', 'svc.account_status.write']
@@ -73,8 +73,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   ),
   {
-    attack: 'nests an own group into svc.admin, or into a group that is in it',
-    outcome: 'is refused, and so is a member of a group that is in it already',
+    attack: 'nests a group of their own in svc.admin, or in a group nested in it',
+    outcome: 'is refused, like adding members to a group that is nested in it',
     attempt: withGroups(async api => {
       const admin = await api.groupId('svc.admin')
       const own = await api.make('team', [{ value: await api.userId('gu1') }], { by: 'writer' })
@@ -96,8 +96,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes a group named like an administrative scope, or renames a harmless one',
-    outcome: 'is refused, whatever case and blanks are in the name',
+    attack: 'creates a group named like an administrative scope, or renames a group to one',
+    outcome: 'is refused, regardless of case and blanks',
     attempt: withGroups(async api => {
       const gu1 = await api.userId('gu1')
       const own = await api.make('team', [{ value: gu1 }], { by: 'writer' })
@@ -128,8 +128,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gives a scope that administers with a token that has it',
-    outcome: 'gives that scope and no other',
+    attack: 'grants an administrative scope with a token that has it',
+    outcome: 'grants that scope and no other',
     attempt: withGroups(async api => {
       const gu3 = await api.userId('gu3')
       const by: GroupCallerName = 'writer-and-reader'
@@ -139,8 +139,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'administers another zone, and reaches groups and users of the default zone by id',
-    outcome: 'finds none of them, and can make administrators of the own zone only with all rights in it',
+    attack: 'as administrator of another zone, addresses groups and users of the default zone by id',
+    outcome: 'they are not found, and appointing administrators of the own zone requires all its rights',
     attempt: withGroups(async api => {
       const { store } = api.server
       const admin = await api.groupId('svc.admin')
@@ -173,8 +173,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gives rights in a zone with scim.zones by a name that means more',
-    outcome: 'is refused: only the rights of one zone have such a group',
+    attack: 'grants more than zone rights with scim.zones by a group name',
+    outcome: 'is refused except for groups of zone rights',
     attempt: withGroups(async api => {
       const members = [{ value: await api.userId('gu1') }]
       for (const displayName of [
@@ -228,8 +228,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'closes circles of two and three groups, one request after another and all at once',
-    outcome: 'is refused at the last link, and no group is in itself',
+    attack: 'creates cycles of two and three groups, sequentially and concurrently',
+    outcome: 'the last membership is refused, and no group contains itself',
     attempt: withGroups(async api => {
       const ids = [await api.make('a'), await api.make('b'), await api.make('c')]
       const [a = '', b = '', c = ''] = ids
@@ -253,8 +253,8 @@ export const groupAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'changes a group by an old version, or twice by the same one at once',
-    outcome: 'one change is made, and every other one is refused',
+    attack: 'changes a group with an old version, or twice concurrently with the same version',
+    outcome: 'one change is made, and all others are refused',
     attempt: withGroups(async api => {
       const id = await api.make('contended')
       const done = await Promise.all(
@@ -277,7 +277,7 @@ export const groupAttacks: readonly Attack[] = [
   },
   {
     attack: 'lists an administrative group in externalGroupsWhitelist with idps.write alone, to let a provider name it',
-    outcome: 'is refused with 403 in both modes, unless the caller has that right or the list had it before',
+    outcome: 'is refused with 403 in both modes unless the caller has the scope or the list had it before',
     async attempt() {
       for (const mode of MODES) {
         const server = await startServer({ mode, config: { bootstrap: providerBootstrap } })
@@ -304,7 +304,7 @@ export const groupAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'lists a group that is nested in an administrative one with idps.write alone, or takes over who is in it',
+    attack: 'lists a group nested in an administrative one with idps.write alone, or takes over its membership',
     outcome: 'is refused with 403 in both modes, like the administrative group itself',
     async attempt() {
       for (const mode of MODES) {
@@ -348,12 +348,12 @@ export const groupAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'takes the lockout away with idps.write alone, to guess the second factor of an administrator without end',
-    outcome: 'is refused with 403 where administrators sign in; a stricter lockout and other policies can be set',
+    attack: 'disables the lockout with idps.write alone, to guess the second factor of an administrator',
+    outcome: 'is refused with 403 for providers of administrators; stricter policies are accepted',
     async attempt() {
       const boss = { userName: 'boss', password: 'pw', emails: [{ value: 'b@example.org' }], groups: ['svc.admin'] }
       const bootstrap = { ...providerBootstrap, users: [...providerBootstrap.users, boss] }
-      // Of the server, for zones without a policy: without its own, a zone would have more guesses than by the default.
+      // The stricter default of the server applies to zones without a policy of their own.
       const authentication = { policy: { global: { lockoutAfterFailures: 50 } } }
       const server = await startServer({ config: { bootstrap, authentication } })
       const api = providerApi(() => server)
@@ -378,7 +378,7 @@ export const groupAttacks: readonly Attack[] = [
   },
   {
     attack: 'enables, with idps.write alone, a provider of administrators that was disabled',
-    outcome: 'is refused with 403 in both modes; it can be disabled, and other providers enabled',
+    outcome: 'is refused with 403 in both modes; disabling it and enabling others is accepted',
     async attempt() {
       for (const mode of MODES) {
         const account = {
@@ -404,9 +404,8 @@ export const groupAttacks: readonly Attack[] = [
     },
   },
   {
-    attack:
-      'points, with idps.write alone, the provider of administrators at keys of their own, to sign in as one of them',
-    outcome: 'is refused with 403 in both modes; names and links can be changed, and other providers',
+    attack: 'changes the keys of the provider of administrators with idps.write alone, to sign in as one of them',
+    outcome: 'is refused with 403 in both modes; changing names, links and other providers is accepted',
     async attempt() {
       for (const mode of MODES) {
         const clock = createTestClock()

@@ -22,14 +22,14 @@ export const PORTER = {
   autoapprove: true,
 }
 
-/** A server whose users come from `corp`, and what an attacker has: accounts there, and browsers. */
+/** A server with the provider `corp`, at which the attacker has accounts. */
 export interface Scene {
   readonly mode: CompatibilityMode
   readonly server: TestServer
   readonly upstream: Upstream
   /** Signs in at `corp` as the user of the claims. */
   readonly signIn: (claims: Claims) => Promise<{ readonly browser: Browser; readonly answer: TestAnswer }>
-  /** Whose session the browser has; undefined when it has none. */
+  /** The user of the browser's session, or undefined. */
   readonly userOf: (browser: Browser) => Promise<string | undefined>
   /** The tokens of the user signed in with the browser. */
   readonly tokensOf: (browser: Browser) => Promise<{ readonly access_token: string; readonly refresh_token: string }>
@@ -39,7 +39,7 @@ const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified:
 const VICTIM = { sub: 'victim', email: 'victim@corp.example', email_verified: true }
 const REQUEST = { response_type: 'code', client_id: 'auto', redirect_uri: 'https://auto.example/cb', scope: 'openid' }
 
-/** Plays the scene in both modes; `config` is what the record of `corp` has besides what it needs. */
+/** Runs the attack in both modes; `config` is merged into the record of `corp`. */
 export const inBothModes =
   (play: (scene: Scene) => Promise<void>, config: Claims = {}, users: readonly object[] = []) =>
   async (): Promise<void> => {
@@ -100,7 +100,7 @@ const subjectOf = (answer: TestAnswer): string =>
 
 const shadow = (given: object) => ({ origin: 'corp', ...given })
 
-/** The victim signs in, then the attacker as somebody else who is like the victim: two users, two accounts. */
+/** The victim signs in, then the attacker with similar claims; asserts that they get different accounts. */
 const likeTheVictim = (victim: Claims, attacker: Claims, config: Claims = {}): (() => Promise<void>) =>
   inBothModes(async ({ signIn, userOf }) => {
     const theirs = await signIn(victim)
@@ -110,26 +110,26 @@ const likeTheVictim = (victim: Claims, attacker: Claims, config: Claims = {}): (
     assert.notEqual(attackerId, victimId)
   }, config)
 
-/** An upstream user must never enter somebody else's account (federation: who a user is). */
+/** Account takeover by upstream users. */
 export const identityAttacks: readonly Attack[] = [
   {
-    attack: 'signs in upstream under another sub with the verified address of the victim',
+    attack: 'signs in upstream with another sub and the verified email address of the victim',
     outcome: 'gets an account of their own',
     attempt: likeTheVictim(VICTIM, { ...MALLORY, email: VICTIM.email }),
   },
   {
-    attack: 'signs in under a sub that differs from the victim’s by case alone',
+    attack: 'signs in with a sub that differs from the victim’s only in case',
     outcome: 'gets an account of their own',
     attempt: likeTheVictim(VICTIM, { ...VICTIM, sub: 'VICTIM' }),
   },
   {
-    attack: 'signs in under a sub that Unicode folds to the victim’s',
+    attack: 'signs in with a sub that Unicode case folding makes equal to the victim’s',
     outcome: 'gets an account of their own',
     attempt: likeTheVictim({ ...VICTIM, sub: 'kim' }, { ...VICTIM, sub: '\u212aim' }),
   },
   {
-    attack: 'chooses the victim’s preferred_username upstream, which is mapped to the user name',
-    outcome: 'gets an account of their own under another name',
+    attack: 'chooses the victim’s preferred_username, which is mapped to the user name',
+    outcome: 'gets an account of their own with another name',
     attempt: likeTheVictim(
       { ...VICTIM, preferred_username: 'boss' },
       { ...MALLORY, preferred_username: 'Boss' },
@@ -137,13 +137,13 @@ export const identityAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'signs in with the victim’s address before the victim does, unverified, and keeps the session',
+    attack: 'signs in with the victim’s unverified email address before the victim, and keeps the session',
     outcome: 'the victim gets an account of their own',
     attempt: likeTheVictim({ ...MALLORY, email: VICTIM.email, email_verified: false }, VICTIM),
   },
   {
-    attack: 'chooses the name of an account that an administrator made for another user',
-    outcome: 'is refused, and the account waits for its owner',
+    attack: 'chooses the name of an account that an administrator created for another user',
+    outcome: 'is refused, and the account stays unlinked',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
         const { browser, answer } = await signIn({ ...MALLORY, preferred_username: 'boss' })
@@ -156,7 +156,7 @@ export const identityAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'signs in with the address of an account that waits for its owner, which the provider has not verified',
+    attack: 'signs in with the unverified email address of a pre-created account',
     outcome: 'gets an account of their own',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
@@ -177,7 +177,7 @@ export const identityAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'has a verified address of an account here upstream, at a provider that is not trusted with addresses',
+    attack: 'has the verified email address of an account at a provider without linkByEmail',
     outcome: 'gets an account of their own in standard',
     attempt: inBothModes(
       async ({ mode, server, signIn, userOf }) => {
@@ -191,8 +191,8 @@ export const identityAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'keeps a session and tokens of an account from before it was linked to its owner',
-    outcome: 'both end with the link',
+    attack: 'keeps session and tokens of an account from before it was linked to its owner',
+    outcome: 'both are revoked on linking',
     attempt: inBothModes(async ({ server, signIn, userOf, tokensOf }) => {
       const early = await signIn(MALLORY)
       const tokens = await tokensOf(early.browser)
@@ -211,8 +211,8 @@ export const identityAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'changes the address upstream after it was verified',
-    outcome: 'the new one is not held for verified',
+    attack: 'changes the verified email address upstream',
+    outcome: 'the new one is unverified',
     attempt: inBothModes(async ({ server, signIn }) => {
       await signIn(MALLORY)
       const { email_verified: _, ...silent } = { ...MALLORY, email: VICTIM.email }
@@ -223,7 +223,7 @@ export const identityAttacks: readonly Attack[] = [
   },
   ...(['corp', 'svc'] as const).map(origin => ({
     attack: `continues with session, code, passcode, access and refresh token after the provider ${origin} was disabled`,
-    outcome: 'session and refresh are over, and no access token comes of another one',
+    outcome: 'session and refresh token end, and no access token is issued',
     attempt: inBothModes(async scene => {
       const { mode, server, signIn, tokensOf, userOf } = scene
       const browser = server.browser()
@@ -255,8 +255,8 @@ export const identityAttacks: readonly Attack[] = [
     }),
   })),
   ...(['corp', 'svc'] as const).map(origin => ({
-    attack: `leaves the session alone while the provider ${origin} is disabled, and continues when it is enabled again`,
-    outcome: 'the session ended at once',
+    attack: `uses the session again after the provider ${origin} was disabled and enabled`,
+    outcome: 'the session ended on disabling',
     attempt: inBothModes(async ({ server, signIn, userOf }) => {
       const browser = origin === 'corp' ? (await signIn(MALLORY)).browser : server.browser()
       if (origin === 'svc') await browser.signIn('marissa', 'koala')
@@ -273,8 +273,8 @@ export const identityAttacks: readonly Attack[] = [
     }),
   })),
   {
-    attack: 'continues at another process after an administrator disabled the provider at the first',
-    outcome: 'session and refresh are over within a second',
+    attack: 'continues at another process after an administrator disabled the provider',
+    outcome: 'session and refresh token end within a second',
     attempt: async () => {
       const database = await freshDatabase('sqlite')
       const options = { database: database.url, clock: createTestClock() }
@@ -293,7 +293,7 @@ export const identityAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'presents an ID token as a bearer token, also a minimal one and one of a client that is called openid',
+    attack: 'presents an ID token as a bearer token, even a minimal one or one for a client named openid',
     outcome: 'is refused by every endpoint',
     attempt: async () => {
       for (const mode of MODES) {
@@ -327,8 +327,8 @@ export const identityAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'presents an access token of the scope openid as an ID token',
-    outcome: 'it is no hint, and a good access token all the same',
+    attack: 'presents an access token with the scope openid as an ID token',
+    outcome: 'it is refused as id_token_hint, and stays a valid access token',
     attempt: async () => {
       for (const mode of MODES) {
         const server = await startServer({ mode, config: { bootstrap: bearerBootstrap } })
@@ -346,8 +346,8 @@ export const identityAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'keeps a code back until the victim has a new password, or their tokens were revoked, and redeems it then',
-    outcome: 'it is worth nothing, as tokens from before are',
+    attack: 'redeems a code after the victim changed the password or had their tokens revoked',
+    outcome: 'it is refused, like older tokens',
     attempt: async () => {
       for (const mode of MODES) {
         const server = await startServer({ mode })

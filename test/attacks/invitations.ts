@@ -8,7 +8,7 @@ import { samlRecord, signInAt } from '../support/saml/saml-sign-in.ts'
 import type { TestAnswer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** Against servers of both modes. */
+/** Runs the attack in both modes. */
 const inBothModes = (attempt: (api: InviteApi) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const api = await startInvitationServer({ mode })
@@ -21,7 +21,7 @@ const inBothModes = (attempt: (api: InviteApi) => Promise<void>) => async (): Pr
   }
 }
 
-/** The same with a SAML provider that names no addresses. */
+/** The same with a SAML provider that sends no email addresses. */
 const withSaml = (attempt: (api: InviteApi) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const clock = createTestClock()
@@ -69,11 +69,11 @@ async function accept(
   return browser.send('/invitations/accept.do', { form: { ...fields, ...form } })
 }
 
-/** An invitation admits only the user that it was sent to, and to nothing else. */
+/** Attacks with invitations. */
 export const invitationAttacks: readonly Attack[] = [
   {
     attack: 'invites an administrator who is not verified yet, to set their password with the link',
-    outcome: 'only a caller who has those rights is given the link',
+    outcome: 'only a caller with these rights gets the link',
     attempt: inBothModes(async api => {
       const { userId } = (await api.invite(['chief@acc.org'])).new_invites[0] ?? assert.fail()
       await promote(api, userId)
@@ -82,8 +82,8 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps the link of an invitation until the account is made an administrator, and accepts it then',
-    outcome: 'the link sets no password of an account with rights that the inviter lacked',
+    attack: 'accepts an invitation after the account became an administrator',
+    outcome: 'the link sets no password of an account with more rights than the inviter',
     attempt: inBothModes(async api => {
       const { path } = await api.linkFor('chief@acc.org')
       const trusted = await api.linkFor('chief@acc.org', { client: 'root' })
@@ -96,7 +96,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'invites an administrator of a SAML provider who never signed in, to sign in there with the link',
-    outcome: 'only a caller who has those rights is given the link, and one from before does not work any more',
+    outcome: 'only a caller with these rights gets the link, and earlier links are invalid',
     attempt: withSaml(async api => {
       const { server } = api
       const { users } = server.store
@@ -119,9 +119,8 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'invites the copy of an administrator of another zone, to sign in there once the copy is theirs',
-    outcome:
-      'only a caller who has the rights in both zones is given the link, and one from before does not work any more',
+    attack: 'invites the alias of an administrator of another zone, to sign in there',
+    outcome: 'only a caller with the rights in both zones gets the link, and earlier links are invalid',
     attempt: withSaml(async api => {
       const { server } = api
       const { providers, users } = server.store
@@ -147,8 +146,8 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps the link of an invitation, to set the password of the account when it is in use',
-    outcome: 'a verified account is never given a password, and a new one ends every earlier link',
+    attack: 'uses an old invitation link to set the password of an active account',
+    outcome: 'links set no password of verified accounts, and a new link invalidates earlier ones',
     attempt: inBothModes(async api => {
       const [first, kept] = [await api.linkFor('kai@acc.org'), await api.linkFor('kai@acc.org')]
       assert.equal((await accept(api, first.path, twice('a password of Kai'))).status, 302)
@@ -178,7 +177,7 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has a scanner of mails open every link, with GET and HEAD',
+    attack: 'has a mail scanner open every link with GET and HEAD',
     outcome: 'nothing is used up and no account is verified',
     attempt: inBothModes(async api => {
       const { path } = await api.linkFor('kai@acc.org')
@@ -188,8 +187,8 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'invites to a URL of their own, so that the invited user arrives there',
-    outcome: 'only what the client has registered is followed',
+    attack: 'invites with a redirect to their own URL',
+    outcome: 'only registered redirect URIs are followed',
     attempt: inBothModes(async api => {
       for (const redirect_uri of [
         'https://evil.example/',
@@ -203,8 +202,8 @@ export const invitationAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'says on the page of an invitation what they like, by its URL or by the address',
-    outcome: 'only known messages are shown, and such an address is none',
+    attack: 'injects text into the invitation page by URL or email address',
+    outcome: 'only known messages are shown, and such an address is invalid',
     attempt: inBothModes(async api => {
       const { path } = await api.linkFor('kai@acc.org')
       const page = await api.server.send(`${path}&error_message=Call+me&error_message_code=<b>Call`)
@@ -220,7 +219,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'invites into another zone, or accepts in another one',
-    outcome: 'the token is refused there, and the code is none there',
+    outcome: 'token and code are refused there',
     attempt: inBothModes(async api => {
       const bearer = await api.tokenOf('inviter')
       assert.equal((await api.send({ emails: ['eve@acc.org'] }, { bearer, host: Z1 })).status, 401)
@@ -234,7 +233,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'reads the code of an invitation at /Codes',
-    outcome: 'not found, and the invitation is as good as before',
+    outcome: 'not found, and the invitation stays valid',
     attempt: inBothModes(async api => {
       const { path, code } = await api.linkFor('kai@acc.org')
       const answer = await api.server.send(`/Codes/${code}`, { bearer: await api.tokenOf('writer') })
@@ -244,7 +243,7 @@ export const invitationAttacks: readonly Attack[] = [
   },
   {
     attack: 'has the browser of a victim accept an invitation of the attacker',
-    outcome: 'refused without the anti-forgery value of that browser',
+    outcome: 'refused without the anti-forgery value of the browser',
     attempt: inBothModes(async api => {
       const { code } = await api.linkFor('eve@acc.org')
       const victim = api.server.browser()

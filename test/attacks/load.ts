@@ -32,7 +32,7 @@ async function flood(
   const config = { ...BEHIND_PROXY, bootstrap: { ...defaultBootstrap, identity_zones } }
   const server = await startServer({ ...SLOW, config })
   try {
-    // Whose secret was verified once costs no hash.
+    // A verified secret is cached and costs no hash.
     assert.equal((await server.token({ ...PASSWORD_GRANT, username: 'joel', password: 'wombat' })).status, 200)
     const guesses = Array.from({ length: 400 }, (_, index) => guess(server, index))
     assert.equal((await honest(server)).status, 200)
@@ -43,7 +43,7 @@ async function flood(
   }
 }
 
-/** Changes a zone, as its own administrator, to so many SAML keys that take so many rounds each to decrypt. */
+/** As its administrator, gives a zone `count` SAML keys that take `rounds` rounds each to decrypt. */
 async function withEncryptedKeys(
   { count, rounds }: { readonly count: number; readonly rounds: number },
   attempt: (change: () => Promise<TestAnswer>, server: TestServer) => Promise<void>,
@@ -65,7 +65,7 @@ async function withEncryptedKeys(
   }
 }
 
-/** Two good providers in the default zone, and forty in the one that is named which take connections and say nothing. */
+/** Two working providers in the default zone, and forty unresponsive ones in the named zone. */
 async function withSilentProviders(
   zone: 'svc' | 'z1',
   attempt: (server: TestServer, upstream: Upstream) => Promise<void>,
@@ -111,11 +111,11 @@ async function withSilentProviders(
   }
 }
 
-/** One tenant, address or visitor must not use up what everybody needs. */
+/** Denial of service by one tenant, address or visitor. */
 export const loadAttacks: readonly Attack[] = [
   {
     attack: 'guesses passwords of 400 names at once from one network',
-    outcome: 'a user elsewhere signs in meanwhile',
+    outcome: 'a user of another network can sign in',
     attempt: () =>
       flood(
         (server, index) =>
@@ -127,8 +127,8 @@ export const loadAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'guesses secrets of 400 clients of one zone at once, each from a network of its own',
-    outcome: 'a client of another zone gets its token meanwhile',
+    attack: 'guesses secrets of 400 clients of a zone at once, each from another network',
+    outcome: 'a client of another zone gets a token',
     attempt: () =>
       flood(
         (server, index) =>
@@ -154,8 +154,8 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'gives a zone encrypted keys that take all the rounds allowed, several times at once',
-    outcome: 'others are answered meanwhile, and only one change waits for another',
+    attack: 'gives a zone encrypted keys with the maximum rounds, several times at once',
+    outcome: 'other requests are served, and one change is queued',
     attempt: () =>
       withEncryptedKeys({ count: 2, rounds: 100_000 }, async (change, server) => {
         const answered: string[] = []
@@ -175,8 +175,8 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'asks with wrong and right passwords whether an account is locked, at the token endpoint and on the page',
-    outcome: 'in standard the answers are those to a wrong password, and a hash is spent for each',
+    attack: 'tests with wrong and correct passwords whether an account is locked',
+    outcome: 'in standard every response is that to a wrong password, at the cost of one hash',
     attempt: async () => {
       const server = await startServer()
       try {
@@ -199,8 +199,8 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'learns by the time of a refusal whether a name is known, or its account locked',
-    outcome: 'each costs one write, which a database on a disk takes milliseconds for',
+    attack: 'measures whether a user name exists or is locked',
+    outcome: 'each refusal costs one database write',
     attempt: async () => {
       const server = await startServer()
       const { events } = server.store
@@ -226,7 +226,7 @@ export const loadAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses 250 passwords of a name at the same moment',
-    outcome: 'no more are judged than of those made one after another',
+    outcome: 'no more are checked than sequentially',
     attempt: async () => {
       const server = await startServer()
       try {
@@ -243,8 +243,8 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'gives a zone forty providers that never answer, and opens its sign-in page',
-    outcome: 'the page is there at once, and users of other zones are sent to their provider',
+    attack: 'gives a zone forty unresponsive providers, and opens its sign-in page',
+    outcome: 'the page is shown immediately, and sign-in in other zones works',
     attempt: () =>
       withSilentProviders('z1', async (server, upstream) => {
         const page = await server.send('/login', { host: 'z1.localhost:8080' })
@@ -254,8 +254,8 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has a thousand browsers wait at once for a provider of the zone that never answers',
-    outcome: 'clients and users of the same zone are served meanwhile',
+    attack: 'has a thousand browsers wait for an unresponsive provider of the zone',
+    outcome: 'clients and users of the zone are served',
     attempt: () =>
       withSilentProviders('svc', async (server, upstream) => {
         const waiting = Array.from({ length: 1000 }, () => server.send('/login/external/slow-0'))
@@ -267,8 +267,8 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'fills every slot for the discovery of providers while a user of the same zone is at theirs',
-    outcome: 'their code is exchanged all the same',
+    attack: 'fills every slot for provider discovery while a user of the zone signs in at their provider',
+    outcome: 'the code of the user is exchanged',
     attempt: () =>
       withSilentProviders('svc', async (server, upstream) => {
         const browser = server.browser()
@@ -281,7 +281,7 @@ export const loadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'gives a zone a thousand patterns for origins, and sends origins that keep each of them busy',
+    attack: 'gives a zone a thousand origin patterns, and sends origins that are slow to match',
     outcome: 'is refused, or answered without delaying others',
     async attempt() {
       const server = await startZoneServer()
@@ -315,8 +315,8 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'sends a forged bearer token of another name with each request, to be counted as another caller',
-    outcome: 'the limit by address holds; a token that was verified has the limit of its own',
+    attack: 'sends a forged bearer token with another name in each request, to evade rate limits',
+    outcome: 'the limit by address applies; verified tokens have their own limit',
     attempt: async () => {
       const ratelimit = {
         credentialID: 'JWTjsonField:1:sub',
@@ -350,8 +350,8 @@ export const loadAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has requests of any length wait for a sign-in that never comes',
-    outcome: 'more than 4 kB is refused with a page, and each network keeps 500 rows',
+    attack: 'sends long authorization requests without ever signing in',
+    outcome: 'more than 4 kB are refused, and each network has at most 500 rows',
     attempt: async () => {
       const server = await startServer()
       try {

@@ -10,7 +10,7 @@ import type { Attack } from './attack.ts'
 interface Scene {
   readonly server: TestServer
   readonly receiver: LogoutReceiver
-  /** A browser in which marissa uses the client `auto`, and the ID token of that. */
+  /** A browser in which marissa is signed in to the client `auto`, and the ID token. */
   readonly victim: () => Promise<{ browser: Browser; token: string }>
   readonly deliver: () => Promise<unknown>
 }
@@ -43,7 +43,7 @@ async function staging(attempt: (scene: Scene) => Promise<void>, uri?: string): 
 const leave = (browser: Browser, token: string): Promise<TestAnswer> =>
   browser.send('/logout.do', { query: { id_token_hint: token } })
 
-/** As if so many sessions of marissa had ended in which a client was used. */
+/** As if `count` sessions of marissa with a client had ended. */
 async function endMany(server: TestServer, client: string, count: number): Promise<void> {
   const { id: userId } = await userNamed(server, 'marissa')
   for (let number = 0; number < count; number += 1) {
@@ -53,11 +53,11 @@ async function endMany(server: TestServer, client: string, count: number): Promi
   }
 }
 
-/** Telling applications that a session ended. */
+/** Attacks on back-channel and front-channel logout. */
 export const logoutChannelAttacks: readonly Attack[] = [
   {
-    attack: 'uses a logout token as access token, as hint, and at the logout of a provider',
-    outcome: 'it is none of these',
+    attack: 'uses a logout token as access token, as id_token_hint, and at the logout endpoint of a provider',
+    outcome: 'it is refused',
     attempt: () =>
       staging(async ({ server, receiver, victim, deliver }) => {
         const first = await victim()
@@ -75,7 +75,7 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has the server post logout tokens to an address inside',
+    attack: 'has the server post logout tokens to an internal address',
     outcome: 'nothing is sent there',
     attempt: () =>
       staging(async ({ server, victim, deliver }) => {
@@ -94,8 +94,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'answers the logout token with a redirect to another server',
-    outcome: 'the token goes nowhere else',
+    attack: 'responds to the logout token with a redirect to another server',
+    outcome: 'the redirect is not followed',
     attempt: () =>
       staging(async ({ receiver, victim, deliver }) => {
         receiver.answer(302)
@@ -106,8 +106,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'never answers, so that users wait for their logout and other applications for theirs',
-    outcome: 'the page is sent at once, and the others are notified',
+    attack: 'never responds, to delay the logout of users and other applications',
+    outcome: 'the page is shown immediately, and the others are notified',
     attempt: () =>
       staging(async ({ server, receiver, victim, deliver }) => {
         const silent = await startLogoutReceiver()
@@ -124,8 +124,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'ends hundreds of sessions at once, so that an application which is slower than the server misses some',
-    outcome: 'it is notified of every one, and none is given up for lack of a slot',
+    attack: 'ends hundreds of sessions at once, so that a slow application misses some',
+    outcome: 'the application is notified of every session',
     attempt: () =>
       staging(async ({ server, receiver, deliver }) => {
         receiver.answer(200, 5)
@@ -141,8 +141,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'names a page of another application that is not an end of a logout, so that the application is left alone',
-    outcome: 'only the attacker’s own client is',
+    attack: 'uses another application’s URL as post-logout redirect, to skip its notification',
+    outcome: 'only the attacker’s own client is skipped',
     attempt: () =>
       staging(async ({ server, receiver, deliver }) => {
         await changeClient(server, 'many', { backchannelLogoutUri: receiver.url })
@@ -167,8 +167,8 @@ export const logoutChannelAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'leads a signed-in user to the logout, so that the pages of their applications are loaded',
-    outcome: 'the user is asked first, and no page is loaded',
+    attack: 'redirects a signed-in user to the logout, to load the logout pages of applications',
+    outcome: 'confirmation is required, and no page is loaded',
     attempt: () =>
       staging(async ({ server, victim }) => {
         await changeClient(server, 'auto', { frontchannelLogoutUri: 'https://auto.example/out' })

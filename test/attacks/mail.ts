@@ -34,11 +34,11 @@ async function enrolAt(browser: Browser, server: TestServer): Promise<void> {
   assert.equal((await browser.send('/profile/security/app', { form })).status, 200)
 }
 
-/** Against mails: whom they reach, what is in them, and who reads them on the way. */
+/** Attacks on mail: recipients, headers, transport. */
 export const mailAttacks: readonly Attack[] = [
   {
-    attack: 'adds a header or a recipient to a mail by a name with line breaks',
-    outcome: 'it is one line of the same header, and one user gets the mail',
+    attack: 'injects a header or a recipient by a name with line breaks',
+    outcome: 'line breaks are removed, and only one user gets the mail',
     async attempt() {
       const name = 'Ann\r\nBcc: eve@example.org\r\n\r\nBody'
       const { received } = await sending({ from: name, subject: name })
@@ -47,7 +47,7 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has a mail sent to a second user by an address that is two',
+    attack: 'has a mail sent to a second user by an address that contains two',
     outcome: 'nothing is sent',
     async attempt() {
       const { received, delivery } = await sending({ to: 'ann@example.org, eve@example.org' })
@@ -55,8 +55,8 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has an account at a provider with the address of another user, and changes its factors over and over',
-    outcome: 'thirty changes an hour, each of which is mailed, and no more',
+    attack: 'floods another user with mail about changed factors of an account with their email address',
+    outcome: 'changes are limited to thirty an hour',
     async attempt() {
       const server = await startServer()
       const browser = await signedIn(server)
@@ -74,7 +74,7 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'removes StartTLS from the answer of the mail server',
+    attack: 'removes STARTTLS from the response of the mail server',
     outcome: 'neither password nor mail is sent',
     async attempt() {
       const { received, delivery } = await sending({}, { starttls: true, user: 'u', password: 'p' })
@@ -82,7 +82,7 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'answers for the mail server with a certificate of their own',
+    attack: 'impersonates the mail server with an untrusted certificate',
     outcome: 'neither password nor mail is sent',
     async attempt() {
       for (const [smtp, tls] of [[{ starttls: true }, 'starttls'] as const, [{ secure: true }, 'implicit'] as const]) {
@@ -92,8 +92,8 @@ export const mailAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'reads the outbox of a server with a configuration file, or of the playground from a page of another site',
-    outcome: 'there is no such page, and no such host',
+    attack: 'reads the outbox of a regular server, or of the playground by DNS rebinding',
+    outcome: 'the outbox is not served',
     async attempt() {
       const server = await startServer()
       assert.notEqual((await server.send('/outbox')).status, 200)

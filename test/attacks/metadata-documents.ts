@@ -38,11 +38,11 @@ const asking = (client_id: string, redirect_uri = LOOPBACK_CALLBACK) => ({
   code_challenge_method: 'S256',
 })
 
-/** Attacks with clients that are described by documents. */
+/** Attacks by clients with metadata documents. */
 export const metadataDocumentAttacks: readonly Attack[] = [
   {
-    attack: 'names an address of the inside network as its id, or one that no client can have',
-    outcome: 'nothing is fetched that an anonymous caller may not see; every such id is an unknown client',
+    attack: 'uses an internal address or an invalid URL as client id',
+    outcome: 'nothing is fetched, and the client is unknown',
     attempt: () =>
       trying(
         async server => {
@@ -76,7 +76,7 @@ export const metadataDocumentAttacks: readonly Attack[] = [
   },
   {
     attack: 'publishes a document that sends codes to the host of another application',
-    outcome: 'refused: a document is valid for its own host and for programs on the device',
+    outcome: 'refused: redirect URIs must be on the host of the document or on the device',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)
@@ -97,7 +97,7 @@ export const metadataDocumentAttacks: readonly Attack[] = [
   },
   {
     attack: 'publishes a document with links to the host of another application, for the approval page',
-    outcome: 'the client is unknown; links to its own and to further hosts are shown',
+    outcome: 'the client is unknown; links to its own and other hosts are accepted',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)
@@ -113,8 +113,8 @@ export const metadataDocumentAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'calls itself by the name of another application, in a name that fills the page',
-    outcome: 'the page begins with the host of the document, and says that it is unverified',
+    attack: 'uses a long name that contains the name of another application',
+    outcome: 'the page starts with the host of the document, and marks the name as unverified',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)
@@ -129,8 +129,8 @@ export const metadataDocumentAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'names a thousand addresses at once, to have them fetched and kept',
-    outcome: 'some are fetched in a minute, and what is known stays known',
+    attack: 'uses a thousand client ids at once, to have documents fetched and cached',
+    outcome: 'fetches are rate-limited, and cached documents are kept',
     attempt: () =>
       trying(async (server, documents) => {
         const browser = await signedIn(server)
@@ -145,7 +145,7 @@ export const metadataDocumentAttacks: readonly Attack[] = [
         assert.ok(fetched < 60, `${fetched} fetched`)
         assert.equal((await authorize(browser, asking(known))).status, 200)
         assert.equal(documents.asked('/known.json'), 1)
-        // More than are kept, over some minutes; then what was of use before is still fetched first.
+        // More documents than are cached, over some minutes; then the ones used before are still fetched first.
         for (let i = 0; i < 250; i += 1) {
           if (i % 50 === 0) server.clock.advance(61)
           await authorize(browser, asking(documents.id(`/more-${i}.json`)))
@@ -160,8 +160,8 @@ export const metadataDocumentAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'uses in one zone the document that another zone takes',
-    outcome: 'an unknown client: each zone decides for itself',
+    attack: 'uses the document in a zone that does not accept it',
+    outcome: 'the client is unknown',
     attempt: () =>
       trying(async (server, documents) => {
         const id = documents.publish('/app.json')

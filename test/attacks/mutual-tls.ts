@@ -23,10 +23,10 @@ const CREDENTIALS = { grant_type: 'client_credentials' }
 const statusOf = async (server: TestServer, clientId: string, headers: Readonly<Record<string, string>>) =>
   (await server.token({ ...CREDENTIALS, client_id: clientId }, { headers })).status
 
-/** Certificates must not be worth more than the handshake that they come from. */
+/** Attacks on client certificates. */
 export const mutualTlsAttacks: readonly Attack[] = [
   {
-    attack: 'connects past the proxy and sends the certificate of a client in the header, also under a proxy’s address',
+    attack: 'bypasses the proxy, and sends a client certificate in the header',
     outcome: 'is not authenticated',
     attempt: against(
       async server => {
@@ -40,16 +40,16 @@ export const mutualTlsAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'sends a header of its own through a proxy that adds the true one',
-    outcome: 'neither counts',
+    attack: 'sends a certificate header through a proxy that adds the real one',
+    outcome: 'both are ignored',
     attempt: against(async server => {
       const [mine, theirs] = [certificates.other, certificates.client].map(FORWARDED['RFC 9440'])
       assert.equal(await statusOf(server, 'by-dn', { 'client-cert': `${theirs}, ${mine}` }), 401)
     }),
   },
   {
-    attack: 'makes a certificate with the subject of another client, where the proxy checks no authority',
-    outcome: 'is refused, because the server does',
+    attack: 'uses a self-made certificate with the subject of another client where the proxy checks no issuer',
+    outcome: 'is refused, because the server checks the issuer',
     attempt: against(async server => {
       const forged = [
         issue({ name: nameOf([['O', 'Bank']], [['CN', 'client']]) }),
@@ -60,8 +60,8 @@ export const mutualTlsAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gets a certificate of the authority whose subject reads like that of another client',
-    outcome: 'names are compared part by part',
+    attack: 'has a certificate with a subject that looks like that of another client',
+    outcome: 'is refused: subjects are compared component by component',
     attempt: against(async server => {
       const alike = [
         nameOf([['CN', 'client,O=Bank']]),
@@ -87,8 +87,8 @@ export const mutualTlsAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'runs an authority that the operator trusts for other names alone, and issues a certificate for a client',
-    outcome: 'such an authority is refused at start, and a certificate with an unknown condition at its use',
+    attack: 'issues a client certificate by an authority with name constraints',
+    outcome: 'the authority is refused at startup, and certificates with unknown critical extensions on use',
     async attempt() {
       const narrow = issue({ isAuthority: true, extensions: [onlyHostsOf('partner.example')] })
       const options = behindProxy()
@@ -109,7 +109,7 @@ export const mutualTlsAttacks: readonly Attack[] = [
   },
   {
     attack: 'steals a token that is bound to a certificate, and uses it with its own certificate or none',
-    outcome: 'the token is refused at every API, and introspection still shows whose it is',
+    outcome: 'the token is refused at every API, but can be introspected',
     attempt: against(async server => {
       const { access_token: token } = tokensOf(
         await server.token(CREDENTIALS, { basic: ['bound-secret', 'secret'], headers: shown(certificates.client) }),
@@ -128,8 +128,8 @@ export const mutualTlsAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a bound token by the scheme DPoP, with a proof of its own key',
-    outcome: 'is refused: the token is bound to something else',
+    attack: 'sends a certificate-bound token with the DPoP scheme and a proof of its own key',
+    outcome: 'is refused',
     attempt: against(async server => {
       const { access_token: token } = tokensOf(
         await server.token(CREDENTIALS, { basic: ['bound-secret', 'secret'], headers: shown(certificates.client) }),
@@ -141,8 +141,8 @@ export const mutualTlsAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'takes the certificate away from a token request of a client whose tokens are bound',
-    outcome: 'gets no token at all',
+    attack: 'removes the certificate from a token request of a client with bound tokens',
+    outcome: 'gets no token',
     attempt: against(async server => {
       const answer = await server.token(CREDENTIALS, { basic: ['bound-secret', 'secret'] })
       assert.equal(`${answer.status} ${String(answer.json()['error'])}`, '400 invalid_request')
@@ -150,7 +150,7 @@ export const mutualTlsAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends megabytes, broken DER or a thousand names as a certificate',
-    outcome: 'is refused at once',
+    outcome: 'is refused immediately',
     attempt: against(async server => {
       const many = issue({ dns: Array.from({ length: 400 }, (_, index) => `h${index}.example`), issuer: authority })
       const values = [

@@ -19,7 +19,7 @@ interface Scene {
 
 const isSignedIn = async (browser: Browser): Promise<boolean> => (await browser.send('/home')).status === 200
 
-/** Plays the scene in both modes. */
+/** Runs the attack in both modes. */
 const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const github = await startGithub()
@@ -50,7 +50,7 @@ const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise
   }
 }
 
-/** The victim signs in, then each attacker, who must not get the account of the victim. */
+/** The victim signs in, then each attacker; asserts that none gets the account of the victim. */
 const unlike = (victim: object, attackers: readonly unknown[]): (() => Promise<void>) =>
   inBothModes(async ({ signIn }) => {
     const account = await signIn(victim)
@@ -66,15 +66,15 @@ const refused = async (browser: Browser, answer: TestAnswer): Promise<void> => {
 
 const asked = (github: Github, path: string): number => github.requests.filter(each => each.path === path).length
 
-/** OAuth 2.0 has no ID token: nothing but the code flow and the provider's number ties a sign-in to a user. */
+/** Attacks on sign-in by OAuth 2.0, which has no ID token: only the code flow and the user id identify a user. */
 export const oauth2Attacks: readonly Attack[] = [
   {
-    attack: 'takes the user name that the victim has given up at the provider',
-    outcome: 'gets an account of their own under another name',
+    attack: 'takes the former user name of the victim at the provider',
+    outcome: 'gets an account of their own with another name',
     attempt: unlike(OCTOCAT, [{ ...OCTOCAT, id: 666 }]),
   },
   {
-    attack: 'has an identifier that is like the victim’s number, but another text',
+    attack: 'has an identifier that is numerically equal to the victim’s, but another string',
     outcome: 'does not get the account',
     attempt: unlike(
       OCTOCAT,
@@ -84,7 +84,7 @@ export const oauth2Attacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'adds a sub to their profile, which is the victim’s id',
+    attack: 'adds the victim’s id to their profile as sub',
     outcome: 'is refused, because sub and id differ',
     attempt: unlike(OCTOCAT, [
       { ...OCTOCAT, id: 666, sub: '583231' },
@@ -92,7 +92,7 @@ export const oauth2Attacks: readonly Attack[] = [
     ]),
   },
   {
-    attack: 'has no identifier, and the victim’s name and address',
+    attack: 'has no identifier, but the victim’s name and email address',
     outcome: 'is refused',
     attempt: unlike({ ...OCTOCAT, email: 'mona@git.example', email_verified: true }, [
       { login: 'octocat', email: 'mona@git.example', email_verified: true },
@@ -100,8 +100,8 @@ export const oauth2Attacks: readonly Attack[] = [
     ]),
   },
   {
-    attack: 'has a number above 2^53, where different ones are read as the same',
-    outcome: 'signs no user in, and 1 is the same as "1" and 1.0',
+    attack: 'has an id above 2^53, which JavaScript numbers cannot represent exactly',
+    outcome: 'signs nobody in; 1, "1" and 1.0 are the same id',
     attempt: inBothModes(async ({ github, signIn }) => {
       for (const id of ['9007199254740992', '9007199254740993']) {
         github.answers.user = { body: `{"login":"x","id":${id}}` }
@@ -117,8 +117,8 @@ export const oauth2Attacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'hands in an access token that the provider gave to another client, with a state of their own',
-    outcome: 'signs no user in, and the provider is not asked whose it is',
+    attack: 'submits an access token of another client of the provider, with their own state',
+    outcome: 'signs nobody in, and does not query userinfo',
     attempt: inBothModes(async ({ server, github, leave }) => {
       for (const token of ['access_token', 'id_token', 'signed_request']) {
         for (const how of ['query', 'form'] as const) {
@@ -126,7 +126,7 @@ export const oauth2Attacks: readonly Attack[] = [
           const { state } = github.agree(await leave(browser))
           const fields = { state, [token]: 'gho_of-another-client', token_type: 'bearer' }
           let answer = await browser.send('/login/callback/github', { [how]: fields })
-          // What was posted is redirected to once, without the fields that nobody reads.
+          // The form is redirected once, without unused fields.
           if (answer.status === 303) answer = await browser.send(answer.location().pathname + answer.location().search)
           await refused(browser, answer)
         }
@@ -135,8 +135,8 @@ export const oauth2Attacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'puts the code of the victim’s sign-in into a sign-in of their own',
-    outcome: 'signs no user in: the code is bound to the other one (PKCE)',
+    attack: 'injects the victim’s code into their own sign-in',
+    outcome: 'signs nobody in, because the code is bound by PKCE',
     attempt: inBothModes(async ({ server, github, leave }) => {
       const { code } = github.agree(await leave(server.browser()))
       const mine = server.browser()
@@ -146,8 +146,8 @@ export const oauth2Attacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'brings the answer of one provider to another, and one that was started in another browser',
-    outcome: 'signs no user in, and no code is redeemed',
+    attack: 'sends the response of another provider, or of a sign-in started in another browser',
+    outcome: 'signs nobody in, and redeems no code',
     attempt: inBothModes(async ({ server, github, leave }) => {
       const browser = server.browser()
       const query = github.agree(await leave(browser))
@@ -161,15 +161,15 @@ export const oauth2Attacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'is known to two providers under the same number',
-    outcome: 'has an account for each: a number counts at its provider only',
+    attack: 'has the same id at two providers',
+    outcome: 'gets an account for each provider',
     attempt: inBothModes(async ({ signIn }) => {
       assert.notEqual(await signIn(OCTOCAT, 'twin'), await signIn(OCTOCAT))
     }),
   },
   {
-    attack: 'sends the question about the user on to another address',
-    outcome: 'no token is sent there, and no user is signed in',
+    attack: 'redirects the userinfo request to another address',
+    outcome: 'the token is not sent there, and nobody is signed in',
     attempt: inBothModes(async ({ github, signIn }) => {
       for (const status of [301, 302, 303, 307, 308]) {
         github.answers.user = response => void response.writeHead(status, { location: `${github.url}/inside` }).end()

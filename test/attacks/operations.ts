@@ -9,10 +9,10 @@ import type { Attack } from './attack.ts'
 
 const PUBLIC_ADDRESS = 'https://id.example.org'
 
-/** The machine's own troubles must neither open nor hide anything. */
+/** Attacks that exploit clocks, proxies and connections. */
 export const operationsAttacks: readonly Attack[] = [
   {
-    attack: 'finds the public accounts of a playground behind a public base URL',
+    attack: 'uses the well-known accounts of a playground with a public base URL',
     outcome: 'the playground does not start',
     attempt: async () => {
       const option = await runToEnd(['serve', '--port', '0', '--base-url', PUBLIC_ADDRESS])
@@ -37,7 +37,7 @@ export const operationsAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'uses a revoked token after the clock jumped past its expiry, the server purged, and the clock was put right',
+      'uses a revoked token after the clock jumped past its expiry, revocations were purged, and the clock was corrected',
     outcome: 'the token is still revoked',
     attempt: () =>
       withServer({}, async server => {
@@ -54,7 +54,7 @@ export const operationsAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends two Host headers, of which a proxy in front reads the other one',
+    attack: 'sends two Host headers, which a proxy may read differently',
     outcome: '400',
     attempt: () =>
       withServer({}, async server => {
@@ -68,8 +68,8 @@ export const operationsAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'resets the connection once a wrong password is sent, so that the log does not show whose guess it was',
-    outcome: 'the guess is not judged, or the audit trail and the limits know the address',
+    attack: 'resets the connection after sending a wrong password, to hide the address from the log',
+    outcome: 'the guess is not checked, or audit trail and limits have the address',
     attempt: () =>
       withServer({}, async server => {
         const { port } = new URL(await server.app.http.listen({ host: '127.0.0.1', port: 0 }))
@@ -86,7 +86,7 @@ export const operationsAttacks: readonly Attack[] = [
           socket.resetAndDestroy()
           await once(socket, 'close')
         }
-        // Guesses at one name are judged one after the other.
+        // Guesses for one name are checked sequentially.
         await server.token({ ...form, password: 'wrong' })
         const guesses = server.events.filter(({ type: each }) => each === 'UserAuthenticationFailure')
         assert.ok(guesses.length > 0)
@@ -94,8 +94,8 @@ export const operationsAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has a page in a browser of the machine read the metrics, under a name that resolves to loopback',
-    outcome: '421, as for every name that is none of the machine’s',
+    attack: 'reads the metrics by DNS rebinding from a browser on the machine',
+    outcome: '421, as for every foreign host name',
     attempt: async () => {
       const management = createManagement({
         settings: { host: '127.0.0.1', port: 0 },

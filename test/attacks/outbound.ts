@@ -8,7 +8,7 @@ import type { TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** A server that others reach through a proxy listens on loopback, as by default; what stands beside it is not theirs. */
+/** A server behind a proxy listens on loopback, as by default; other services on the machine must not be reachable. */
 const BEHIND_PROXY = { base_url: 'https://id.example', listen: { host: '127.0.0.1' } }
 
 /** Asserts that nothing connects to a port of this machine while `reach` makes the server try. */
@@ -39,10 +39,10 @@ async function assertOutOfReach(
   }
 }
 
-/** Requests that others make us send must not reach inside addresses. */
+/** Server-side request forgery. */
 export const outboundAttacks: readonly Attack[] = [
   {
-    attack: 'names a port of the server itself as discovery document of a provider, behind a proxy',
+    attack: 'uses a port of the server itself as discovery URL of a provider, behind a proxy',
     outcome: 'nothing connects to it',
     attempt: () =>
       assertOutOfReach(
@@ -63,7 +63,7 @@ export const outboundAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'names a port of the server itself as its jwks_uri, behind a proxy',
+    attack: 'uses a port of the server itself as jwks_uri, behind a proxy',
     outcome: 'nothing connects to it, and the client is refused',
     attempt: () =>
       assertOutOfReach(
@@ -97,7 +97,7 @@ export const outboundAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'has a directory tested at a port of the server itself, behind a proxy',
+    attack: 'tests a directory at a port of the server itself, behind a proxy',
     outcome: 'nothing connects to it',
     attempt: () =>
       assertOutOfReach(

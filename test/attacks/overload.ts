@@ -20,11 +20,11 @@ async function socketsTo(server: TestServer, count: number): Promise<readonly So
 const HALF_A_BODY = `POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n
 Content-Type: application/x-www-form-urlencoded\r\n\r\ngrant_type=`.replace('\r\n\n', '\r\n')
 
-/** Floods and slow senders: what a process does when more comes than it can do. */
+/** Floods and slow clients. */
 export const overloadAttacks: readonly Attack[] = [
   {
-    attack: 'asks for two thousand tokens at the same moment',
-    outcome: 'a thousand are made, the others are refused at once and may come again, and the next caller is served',
+    attack: 'requests two thousand tokens at once',
+    outcome: 'a thousand are issued, the others are refused immediately and may retry, and the next caller is served',
     attempt: () =>
       withServer({}, async server => {
         await server.token(SERVICE)
@@ -42,8 +42,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'asks for five hundred tokens at the moment when the server has started, and no secret was verified yet',
-    outcome: 'all are given: one right secret at once is one attempt, and no guess',
+    attack: 'requests five hundred tokens right after startup, before any secret is cached',
+    outcome: 'all are issued: concurrent uses of one correct secret count as one attempt',
     attempt: () =>
       withServer({}, async server => {
         const answers = await Promise.all(Array.from({ length: 500 }, () => server.token(SERVICE)))
@@ -57,8 +57,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'asks for so many tokens that health checks might fail',
-    outcome: 'the process is neither restarted nor left without traffic',
+    attack: 'requests so many tokens that health checks might fail',
+    outcome: 'health and readiness checks succeed',
     attempt: () =>
       withServer({}, async server => {
         const asked = Array.from({ length: 1500 }, () => server.token(SERVICE))
@@ -68,8 +68,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'opens more requests than a process works on, and never ends their bodies',
-    outcome: 'they block no other request',
+    attack: 'opens more requests than the limit, and never completes their bodies',
+    outcome: 'other requests are served',
     attempt: () =>
       withServer({}, async server => {
         const sockets = await socketsTo(server, 1100)
@@ -82,8 +82,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends two thousand requests and hangs up before any is answered, again and again',
-    outcome: 'no place stays taken',
+    attack: 'repeatedly sends two thousand requests, and disconnects before any response',
+    outcome: 'all slots are released',
     attempt: () =>
       withServer({}, async server => {
         const body = new URLSearchParams(SERVICE).toString()
@@ -94,7 +94,7 @@ export const overloadAttacks: readonly Attack[] = [
           socket.destroySoon()
         }
         await Promise.all(sockets.filter(socket => !socket.closed).map(socket => once(socket, 'close')))
-        // The server may still work on what it read before the connections closed, and have to hear that they did.
+        // The server may still process requests that it read before the connections closed.
         let status = 503
         while (status === 503) {
           await turn()
@@ -110,8 +110,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends thousands of requests by one connection at once, and reads no answer',
-    outcome: 'a few are answered, then the connection ends, and others are served meanwhile',
+    attack: 'pipelines thousands of requests on one connection, and reads no response',
+    outcome: 'a few are answered, then the connection is closed; others are served',
     attempt: () =>
       withServer({}, async server => {
         const [socket] = await socketsTo(server, 1)
@@ -140,8 +140,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends thousands of requests with a malformed path by one connection at once',
-    outcome: 'the first is answered, then the connection ends',
+    attack: 'pipelines thousands of requests with a malformed path on one connection',
+    outcome: 'the first is answered, then the connection is closed',
     attempt: () =>
       withServer({}, async server => {
         const [socket] = await socketsTo(server, 1)
@@ -156,8 +156,8 @@ export const overloadAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends many long bodies but for their last byte, so that the memory runs out',
-    outcome: 'a network has 16 MB of them at once, others are served, and the places come back',
+    attack: 'sends many long bodies except their last byte, to exhaust memory',
+    outcome: 'a network is limited to 16 MB of them, others are served, and the memory is released',
     attempt: () =>
       withServer({}, async server => {
         const length = 256 * 1024

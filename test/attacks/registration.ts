@@ -19,7 +19,7 @@ import type { ServerOptions, TestServer } from '../support/server.ts'
 import { sendJson, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
-/** Tries it in both modes, against a server whose zone is open unless told otherwise. */
+/** Runs the attack in both modes, in a zone with open registration by default. */
 export async function trying(
   attempt: (server: TestServer) => Promise<void>,
   policy: object = { mode: 'open' },
@@ -39,7 +39,7 @@ export async function trying(
 const clientsOf = async (server: TestServer): Promise<number> =>
   (await server.store.clients.listMetadata('svc', { count: 10_000, all: true })).length
 
-/** Registers what must be refused; nothing is stored. */
+/** Asserts that the registration is refused and nothing is stored. */
 async function refuses(server: TestServer, metadata: unknown, name: string): Promise<void> {
   const before = await clientsOf(server)
   const answer = await register(server, metadata)
@@ -55,11 +55,11 @@ const asking = ({ client_id }: Registered, more: Readonly<Record<string, string>
   ...more,
 })
 
-/** Attacks by clients that register themselves, and on them. */
+/** Attacks by and on self-registered clients. */
 export const registrationAttacks: readonly Attack[] = [
   {
-    attack: 'registers the redirect URI of another application, or something that a browser reads as its host',
-    outcome: 'refused; what is registered is compared by every character',
+    attack: 'registers the redirect URI of another application, or a URL that browsers parse with its host',
+    outcome: 'refused; redirect URIs are compared exactly',
     attempt: () =>
       trying(async server => {
         for (const uri of [
@@ -90,8 +90,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'shows links to another application as its own, to be taken for it on the approval page',
-    outcome: 'refused, also when a client changes itself; what it showed before it may keep',
+    attack: 'registers links to another application, to imitate it on the approval page',
+    outcome: 'refused, also on update; existing links may stay',
     attempt: () =>
       trying(async server => {
         for (const name of ['client_uri', 'policy_uri', 'tos_uri']) {
@@ -106,8 +106,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'leads to the host of this server or of one of its zones, to be taken for a part of it',
-    outcome: 'refused in redirect URIs and links; a host that only ends alike is free',
+    attack: 'registers the host of this server or of one of its zones, to imitate it',
+    outcome: 'refused in redirect URIs and links; other hosts with the same ending are accepted',
     attempt: async () => {
       for (const mode of MODES) {
         const zones = { internal: { hostnames: ['sign-in.example'] } }
@@ -136,8 +136,8 @@ export const registrationAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'takes a resource that an administrator allowed it to another redirect URI, by its registration token',
-    outcome: 'the client is the administrator’s now',
+    attack: 'changes its redirect URI by its registration token after an administrator allowed it a resource',
+    outcome: 'refused: only administrators can change the client now',
     attempt: () =>
       trying(async server => {
         const client = registered(await register(server))
@@ -148,8 +148,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'registers a host that an application accepts by its domain or a wildcard, or the scheme of its app',
-    outcome: 'refused, where the mode has such rules; other foreign hosts are free',
+    attack: 'registers a host that another client matches by a wildcard, or its app scheme',
+    outcome: 'refused, where the mode has such rules; other hosts are accepted',
     attempt: async () => {
       for (const mode of MODES) {
         const isUaa = mode === 'uaa'
@@ -184,9 +184,8 @@ export const registrationAttacks: readonly Attack[] = [
     },
   },
   {
-    attack:
-      'registers links that run: javascript:, data:, vbscript:, in any case, behind blanks, as links or redirect URIs',
-    outcome: 'refused; markup in names and links stays text',
+    attack: 'registers javascript:, data: or vbscript: URLs, in any case and after blanks, as links or redirect URIs',
+    outcome: 'refused; markup in names and links is escaped',
     attempt: () =>
       trying(async server => {
         for (const link of [
@@ -237,9 +236,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'reads, changes or deletes other clients: with the token of another one, an old one, a token for APIs, or none',
-    outcome: 'refused alike for every client, existing or not; the clients are as before',
+    attack: 'reads, changes or deletes other clients with another, an old, an API or no token',
+    outcome: 'the same refusal for existing and unknown clients; nothing is changed',
     attempt: () =>
       trying(async server => {
         await setRegistration(server, { mode: 'open' }, 'z1')
@@ -271,7 +269,7 @@ export const registrationAttacks: readonly Attack[] = [
               const body = method === 'PUT' ? { client_id: id, ...METADATA } : undefined
               const request = bearer === undefined ? {} : { bearer }
               const answer = await sendJson(server, method, `/connect/register/${id}`, body, request)
-              // UAA: a path that is not there leads to the sign-in.
+              // UAA: an unknown path redirects to sign-in.
               assert.ok([302, 400, 401, 404].includes(answer.status), `${method} ${id}: ${answer.status}`)
               assert.doesNotMatch(answer.text, /client_id"|redirect_uris"/)
             }
@@ -284,8 +282,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'floods a zone with registrations, one after another and all at once',
-    outcome: 'an address is stopped after 60 in an hour, all at the zone’s limit; sign-in goes on',
+    attack: 'floods a zone with registrations, sequentially and concurrently',
+    outcome: 'limited to 60 an hour per address and by the limit of the zone; sign-in still works',
     attempt: () =>
       trying(async server => {
         const outcomes: number[] = []
@@ -313,8 +311,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'registers itself rights: authorities, automatic approval, grants without users, scopes of this server',
-    outcome: 'ignored or refused, also where the settings of the zone name them',
+    attack: 'registers authorities, automatic approval, grants without users or scopes of this server',
+    outcome: 'ignored or refused, even if the settings of the zone have them',
     attempt: () =>
       trying(
         async server => {
@@ -381,13 +379,13 @@ export const registrationAttacks: readonly Attack[] = [
             await refuses(server, { ...METADATA, grant_types: ['authorization_code', grant] }, grant)
           }
         },
-        // Written past the rules of the zone API.
+        // Written to the store without the checks of the zone API.
         { mode: 'open', scopes: ['openid', 'svc.admin', 'svc.user', 'clients.write', 'approvals.me', '*', 'cloud.*'] },
       ),
   },
   {
-    attack: 'has its users approve for a host that they trust, and takes the code to another one without a question',
-    outcome: 'the page names every host; after a change of hosts it asks again',
+    attack: 'obtains approval for a trusted host, then gets the code at another one without approval',
+    outcome: 'the page shows every host; a change of hosts requires approval again',
     attempt: () =>
       trying(async server => {
         const redirect_uris = ['https://new.example/cb', 'https://evil.example/cb']
@@ -412,8 +410,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has the server fetch from inside by sector_identifier_uri or jwks_uri',
-    outcome: 'refused by their address, without a word of what is there',
+    attack: 'has the server fetch internal addresses by sector_identifier_uri or jwks_uri',
+    outcome: 'refused, without revealing anything about the address',
     attempt: () =>
       trying(
         async server => {
@@ -433,8 +431,8 @@ export const registrationAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'registers many clients whose keys are on servers that never answer, and authenticates as all of them',
-    outcome: 'keys of other clients are fetched as before',
+    attack: 'authenticates as many clients whose jwks_uri never responds',
+    outcome: 'keys of other clients are still fetched',
     attempt: () =>
       trying(async server => {
         const waiting = new Set<ServerResponse>()
@@ -485,8 +483,8 @@ export const registrationAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'uses an initial access token as an access token, of another zone, twice at once, or one that was removed',
-    outcome: 'refused; it registers as many clients as it says, and nothing else',
+    attack: 'uses an initial access token as access token, in another zone, twice at once or after its removal',
+    outcome: 'refused; it registers only its number of clients',
     attempt: () =>
       trying(
         async server => {

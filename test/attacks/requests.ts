@@ -23,17 +23,17 @@ import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import type { Attack } from './attack.ts'
 
-/** A bank that signs its requests, and a victim's browser, in which somebody is signed in. */
+/** A bank that signs its requests, and a victim's browser with a session. */
 interface Scene {
   readonly server: TestServer
   readonly victim: Browser
   /** Sends the victim with a request object, beside a redirect URI of the client. */
   readonly bring: (request: string, query?: Readonly<Record<string, string>>) => Promise<TestAnswer>
   readonly object: (options?: ObjectOptions) => Promise<string>
-  /** Where the client publishes its request objects, and what is answered there. */
+  /** The URL at which the client publishes request objects, and its response. */
   readonly address: string
   readonly publish: (listener: RequestListener) => void
-  /** How many requests came to the address. */
+  /** The number of requests to the URL. */
   readonly fetched: () => number
 }
 
@@ -81,7 +81,7 @@ function refusedAs(answer: TestAnswer, error: string): void {
   assert.equal(reported.error, error, answer.text)
 }
 
-/** A refused push, of an object that was used. */
+/** Asserts that a push with a used object is refused. */
 function refusedHere(answer: TestAnswer): void {
   const { error, error_description: description } = answer.json()
   assert.deepEqual(
@@ -90,7 +90,7 @@ function refusedHere(answer: TestAnswer): void {
   )
 }
 
-/** A page, and no redirect anywhere. */
+/** Asserts an error page without a redirect. */
 function isPage(answer: TestAnswer): void {
   assert.equal(answer.status, 400, answer.text)
   assert.equal(answer.headers['location'], undefined)
@@ -98,10 +98,10 @@ function isPage(answer: TestAnswer): void {
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** Requests that a client signs or pushes must be what the client made, and nothing else. */
+/** Attacks on signed (RFC 9101) and pushed (RFC 9126) authorization requests. */
 export const requestAttacks: readonly Attack[] = [
   {
-    attack: 'sends a request object without a signature, by `none` in any spelling',
+    attack: 'sends an unsigned request object with `none` in any spelling',
     outcome: 'invalid_request_object',
     attempt: against(async ({ bring }) => {
       refusedAs(await bring(new UnsecuredJWT({ ...BANK_REQUEST }).encode()), 'invalid_request_object')
@@ -128,7 +128,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'brings the own key in the header of a request object (`jwk`, `jku`, `x5c`)',
+    attack: 'puts their own key into the header of a request object (`jwk`, `jku`, `x5c`)',
     outcome: 'invalid_request_object, and nothing is fetched',
     attempt: against(async ({ bring, object, address, fetched }) => {
       const header = { kid: 'mine', jku: address, x5u: address, x5c: ['MIIB'], jwk: JWKS.keys[0] }
@@ -137,7 +137,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses another token of the client as a request object: an assertion, a proof, an access token',
+    attack: 'uses a client assertion, a DPoP proof or an access token as a request object',
     outcome: 'invalid_request_object',
     attempt: against(async ({ bring, object }) => {
       refusedAs(
@@ -150,7 +150,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'brings the signed request of one client as that of another',
+    attack: 'sends the signed request of another client',
     outcome: 'invalid_request_object',
     attempt: against(async ({ bring, object }) => {
       refusedAs(await bring(await object(), { client_id: 'rival' }), 'invalid_request_object')
@@ -159,7 +159,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'adds parameters beside a signed request, to get a wider scope, a token or another state',
+    attack: 'adds parameters to a signed request, for a wider scope, a token or another state',
     outcome: 'they are ignored',
     attempt: against(async ({ bring, object }) => {
       const answer = await bring(await object(), {
@@ -175,8 +175,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has a refusal sent to an address of the own, by an unsigned request object',
-    outcome: 'a page',
+    attack: 'redirects an error to their own address with an unsigned request object',
+    outcome: 'an error page',
     attempt: against(async ({ victim }) => {
       const redirect_uri = 'https://evil.example/'
       const request = new UnsecuredJWT({ ...BANK_REQUEST, redirect_uri }).encode()
@@ -185,12 +185,12 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'takes the demanded sign-in out of a signed request, by the marks of our own URLs',
-    outcome: 'the user is asked to sign in',
+    attack: 'skips the required sign-in of a signed request with internal parameters of this server',
+    outcome: 'sign-in is required',
     attempt: against(async ({ server, victim, bring, object }) => {
       server.clock.advance(1)
       const demanding = await object({ claims: { prompt: 'login' } })
-      // The attacker signs in for the same request elsewhere, and takes the URL from there.
+      // The attacker signs in for the same request in another browser, and takes the URL from there.
       const own = server.browser()
       await authorize(own, { client_id: 'bank', request: await object() })
       const other = (await own.signIn('joel', 'wombat')).location().searchParams.get('begun') ?? ''
@@ -202,8 +202,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'finds a signed request in the history of a browser, and has it answered again',
-    outcome: 'it is answered once where the client named it (`jti`), however often it is tried at the same time',
+    attack: 'replays a signed request from the history of a browser',
+    outcome: 'a request with a `jti` is accepted once, even concurrently',
     attempt: against(async ({ victim, object, server }) => {
       const request = await object()
       const ask = () => authorize(victim, { client_id: 'bank', request })
@@ -219,9 +219,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'pushes a signed request from a history, for a client that needs no credential, or one object several times',
-    outcome: 'it is refused: an object with a `jti` is accepted once, in a URL or pushed',
+    attack: 'pushes a signed request from the browser history for a public client, or one object several times',
+    outcome: 'refused: an object with a `jti` is accepted once, in a URL or pushed',
     attempt: against(async ({ server, victim, object }) => {
       const claims = {
         iss: 'kiosk',
@@ -244,8 +243,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'begins a pushed or signed request, and sends the address to which a sign-in leads to a victim, later',
-    outcome: 'it goes on only in the browser where it was begun',
+    attack: 'starts a pushed or signed request, and sends the URL after sign-in to a victim',
+    outcome: 'it continues only in the browser where it was started',
     attempt: against(async ({ server, victim, object }) => {
       for (const isPushed of [true, false]) {
         const own = server.browser()
@@ -260,8 +259,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'begins a pushed or signed request as a program, and sends the address that it gets to a victim, later',
-    outcome: 'it goes on for no browser',
+    attack: 'starts a pushed or signed request without a browser, and sends the resulting URL to a victim',
+    outcome: 'it continues in no browser',
     attempt: against(async ({ server, victim, object }) => {
       await changeClient(server, 'bank', { autoapprove: [] })
       await changeClient(server, 'app', { scope: ['openid', 'svc.user'] })
@@ -278,7 +277,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has the server fetch request objects from inside addresses, by plain http, from files, or elsewhere',
+    attack: 'has the server fetch request objects from internal addresses, by http, from files or unregistered URLs',
     outcome: 'invalid_request_uri, and nothing is fetched',
     attempt: against(async ({ victim, fetched, address }) => {
       for (const uri of [
@@ -297,7 +296,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'answers a fetch of a request object by a redirect, a flood, or another client’s object',
+    attack: 'responds to the fetch of a request object with a redirect, a flood or another client’s object',
     outcome: 'refused, and no redirect is followed',
     attempt: against(async ({ victim, publish, address, fetched, object }) => {
       const ask = () => authorize(victim, { client_id: 'published', redirect_uri: CALLBACK, request_uri: address })
@@ -312,8 +311,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses the pushed request of another client, or one a second time',
-    outcome: 'a page, and no code',
+    attack: 'uses the pushed request of another client, or one twice',
+    outcome: 'an error page without a code',
     attempt: against(async ({ server, victim }) => {
       const uri = await pushed(server)
       isPage(await authorize(victim, { client_id: 'rival', request_uri: uri, redirect_uri: 'https://evil.example' }))
@@ -326,8 +325,8 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'begins with a pushed request after its time, or guesses one',
-    outcome: 'a page',
+    attack: 'uses an expired or guessed pushed request',
+    outcome: 'an error page',
     attempt: against(async ({ server, victim }) => {
       const uri = await pushed(server)
       server.clock.advance(91)
@@ -339,8 +338,7 @@ export const requestAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'goes around the duty to push and sign: plainly, by an object in the URL, or by pushing without a signature',
+    attack: 'bypasses required pushing and signing by a plain request, an object in the URL or an unsigned push',
     outcome: 'invalid_request',
     attempt: against(async ({ server, bring, object, victim }) => {
       const strict = { ...BANK_REQUEST, client_id: 'strict' }

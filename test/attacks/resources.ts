@@ -23,7 +23,7 @@ const client = (id: string, resources: readonly string[]) => ({
   resources,
 })
 
-/** Tries it in both modes, in a zone that speaks resource indicators; `shop` may name two APIs, `rival` one of them. */
+/** Runs the attack in both modes in a zone with resource indicators; `shop` may request two APIs, `rival` one of them. */
 async function trying(attempt: (server: TestServer, browser: Browser) => Promise<void>): Promise<void> {
   const bootstrap = {
     ...defaultBootstrap,
@@ -57,11 +57,11 @@ async function codeFor(browser: Browser, ...resources: readonly string[]): Promi
 const redeem = (server: TestServer, code: string, form: Readonly<Record<string, string>> = {}) =>
   exchange(server, code, { redirect_uri: REDIRECT, ...form }, SHOP)
 
-/** Attacks on tokens that are for one API. */
+/** Attacks on audience-restricted tokens. */
 export const resourceAttacks: readonly Attack[] = [
   {
-    attack: 'gives a client of its own, with clients.write alone, an API that only administrators may name',
-    outcome: 'is refused, when the client is made and when it is changed; what an administrator gave it stays',
+    attack: 'assigns, with clients.write alone, an API to their client that only administrators may assign',
+    outcome: 'is refused on creation and update; assignments by administrators are kept',
     async attempt() {
       const api = await startClientServer('standard')
       const record = { client_id: 'mine', client_secret: 'secret', authorized_grant_types: ['client_credentials'] }
@@ -78,8 +78,8 @@ export const resourceAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'as an API, shows the token that it was given to this server: its own APIs, userinfo, revocation of others',
-    outcome: 'refused everywhere; the API can learn nothing and change nothing by it',
+    attack: 'as an API, uses a received token at APIs of this server, userinfo and revocation',
+    outcome: 'refused at every endpoint',
     attempt: () =>
       trying(async (server, browser) => {
         const { access_token: bearer } = tokensOf(await redeem(server, await codeFor(browser, ORDERS)))
@@ -95,8 +95,8 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'asks for an API that the client may not name, in another spelling, as a prefix, or between others',
-    outcome: 'invalid_target, in authorization and token requests; no code and no token',
+    attack: 'requests an API that the client may not use, in another spelling, as a prefix or among others',
+    outcome: 'invalid_target in authorization and token requests',
     attempt: () =>
       trying(async (server, browser) => {
         for (const wrong of [
@@ -128,8 +128,8 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'widens what a user granted: another API with the code, with a refresh, or with none named at all',
-    outcome: 'invalid_target; what is not named stays what was granted, never the usual audience',
+    attack: 'requests a further API, or none, with the code or refresh token of a grant',
+    outcome: 'invalid_target; without a resource the granted ones are kept',
     attempt: () =>
       trying(async (server, browser) => {
         const refused = await redeem(server, await codeFor(browser, ORDERS), { resource: STOCK })
@@ -143,8 +143,8 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'uses up the code of a user by naming, in its token request, an API that the client may not name',
-    outcome: 'refused before the code is looked at; the code is still good',
+    attack: 'uses up a user’s code with a token request for an API that the client may not use',
+    outcome: 'refused before the code is redeemed; the code stays valid',
     attempt: () =>
       trying(async (server, browser) => {
         const code = await codeFor(browser, ORDERS)
@@ -155,8 +155,8 @@ export const resourceAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'as the API of one token, has it introspected or exchanged as if it were for another one',
-    outcome: 'introspection shows the audience as it is; an exchange without a rule is refused',
+    attack: 'as an API, introspects or exchanges a token as if it were for another API',
+    outcome: 'introspection shows the real audience; exchange requires a rule',
     attempt: () =>
       trying(async (server, browser) => {
         const { access_token: token } = tokensOf(await redeem(server, await codeFor(browser, ORDERS)))

@@ -13,18 +13,18 @@ import { cpuStopwatch } from '../support/cpu-time.ts'
 
 type World = ReturnType<typeof samlWorld>
 
-/** A server with providers that both the attacker and honest users use. */
+/** A server with providers of both the attacker and legitimate users. */
 interface Scene extends World {
   readonly mode: CompatibilityMode
   readonly server: TestServer
-  /** Presents what must be refused; `why` is the word in the audit trail. */
+  /** Asserts that the assertion is refused; `why` is the reason in the audit trail. */
   readonly refuse: (xml: string, why: string | RegExp, request?: BearerRequest) => Promise<TestAnswer>
 }
 
 const Z1 = { path: '/oauth/token/alias/z1.latchkey', host: 'z1.localhost:8080' }
 const ACS = 'http://localhost:8080/saml/SSO/alias/latchkey'
 
-/** Plays the scene in both modes. */
+/** Runs the attack in both modes. */
 const inBothModes =
   (play: (scene: Scene) => Promise<void>): (() => Promise<void>) =>
   async () => {
@@ -58,11 +58,11 @@ const findUser = (server: TestServer, origin: string, userName: string) =>
 
 const minutes = ({ clock }: Scene, count: number): Date => new Date(clock.now().getTime() + count * 60_000)
 
-/** What users can try with assertions at the token endpoint. */
+/** Attacks with SAML assertions at the token endpoint. */
 export const samlBearerAttacks: readonly Attack[] = [
   {
-    attack: 'presents a SAML assertion again, twenty times at the same moment, to two servers',
-    outcome: 'one request gets tokens',
+    attack: 'replays a SAML assertion twenty times concurrently at two servers',
+    outcome: 'only one request gets tokens',
     attempt: async () => {
       const database = await freshDatabase('sqlite')
       const { clock, bootstrap, corp } = samlWorld()
@@ -85,7 +85,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'presents a used SAML assertion for as long as it says it is valid, and after the records were purged',
+    attack: 'replays a used SAML assertion during its validity, and after records were purged',
     outcome: 'is refused every time',
     attempt: inBothModes(async ({ server, clock, corp, refuse }) => {
       const until = new Date(clock.now().getTime() + 300_000)
@@ -101,8 +101,8 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses up the id of a genuine SAML assertion by a forged one, or by one of another provider',
-    outcome: 'the genuine one is accepted all the same',
+    attack: 'uses up the id of a genuine SAML assertion with a forged one or one of another provider',
+    outcome: 'the genuine one is still accepted',
     attempt: inBothModes(async ({ server, corp, rival, refuse }) => {
       const id = '_the-id-of-the-victim'
       await refuse(corp.signedAssertion({ id }, { key: rival.key }), 'bad-signature')
@@ -114,7 +114,7 @@ export const samlBearerAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs SAML assertions, as a provider, for users of another provider and of the server',
-    outcome: 'reaches accounts of its own only',
+    outcome: 'gets only accounts of its own provider',
     attempt: inBothModes(async ({ server, corp, rival, refuse }) => {
       tokensOf(await presentFrom(server, corp, { parts: { nameId: 'boss' } }))
       await refuse(corp.signedAssertion({ nameId: 'boss' }, { key: rival.key }), 'bad-signature')
@@ -128,7 +128,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs SAML assertions with the key of a provider that only another zone has, of the same entity id too',
+    attack: 'signs SAML assertions with the key of a provider of another zone, even with the same entity id',
     outcome: 'is refused, in either zone',
     attempt: inBothModes(async ({ shared, sharedOfZone, ofZone, refuse }) => {
       await refuse(sharedOfZone.signedAssertion(), 'bad-signature')
@@ -138,7 +138,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents the SAML assertion for one zone in another, whose provider and client have the same names',
+    attack: 'presents a SAML assertion in another zone with a provider and client of the same names',
     outcome: 'is refused',
     attempt: inBothModes(async ({ server, shared, sharedOfZone, refuse }) => {
       const there = { audiences: ['z1.latchkey'], recipient: `http://${Z1.host}${Z1.path}` }
@@ -160,7 +160,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents SAML assertions of a provider that was switched off a moment ago',
+    attack: 'presents SAML assertions of a provider that was just disabled',
     outcome: 'is refused',
     attempt: inBothModes(async ({ server, corp, refuse }) => {
       tokensOf(await presentFrom(server, corp))
@@ -173,8 +173,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'presents the SAML assertion of a web sign-in at the token endpoint, and one for the token endpoint at the sign-in',
+    attack: 'presents the SAML assertion of a sign-in at the token endpoint, and vice versa',
     outcome: 'is refused at both',
     attempt: inBothModes(async ({ server, corp, refuse }) => {
       await refuse(corp.signedAssertion({ recipient: ACS }), 'recipient')
@@ -186,7 +185,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents a SAML assertion that answers a request, or a whole response',
+    attack: 'presents a SAML assertion with InResponseTo, or a whole response',
     outcome: 'is refused',
     attempt: inBothModes(async ({ corp, refuse }) => {
       await refuse(corp.signedAssertion({ inResponseTo: '_request' }), 'in-response-to')
@@ -197,7 +196,7 @@ export const samlBearerAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends the SAML assertion twice, in the query, or in both the query and the body',
-    outcome: 'is refused, and nothing of it is in the log',
+    outcome: 'is refused, and not logged',
     attempt: inBothModes(async ({ server, corp, mode }) => {
       const assertion = base64UrlOf(corp.signedAssertion())
       const form = new URLSearchParams({ grant_type: SAML_BEARER, assertion }).toString()
@@ -218,7 +217,7 @@ export const samlBearerAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends SAML assertions of a megabyte, of ten thousand elements, a thousand levels deep, or of entities',
-    outcome: 'is refused within the time of some requests',
+    outcome: 'is refused quickly',
     attempt: inBothModes(async ({ server, corp }) => {
       const wide = '<saml:Attribute Name="a"/>'.repeat(10_000)
       const end = '</saml:Assertion>'
@@ -242,7 +241,7 @@ export const samlBearerAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents a SAML assertion that is valid for years, or was made long ago',
+    attack: 'presents a SAML assertion that is valid for years, or was issued long ago',
     outcome: 'is refused',
     attempt: inBothModes(async scene => {
       const { corp, refuse } = scene

@@ -1,4 +1,4 @@
-// Attacks through the browsers of users who sign in, or do not, at SAML providers.
+// Attacks on SAML sign-in in a victim's browser.
 import assert from 'node:assert/strict'
 import { AUTO_REQUEST, authorize, signedIn } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
@@ -30,11 +30,11 @@ async function against(attempt: (server: TestServer) => Promise<void>): Promise<
 const responseOf = (server: TestServer, origin: string, parts = {}): Promise<string> =>
   idpOf(server.clock, origin).response({ nameId: 'mallory', ...parts })
 
-/** Attacks that use somebody's browser. */
+/** Attacks on SAML sign-in in a victim's browser. */
 export const samlBrowserAttacks: readonly Attack[] = [
   {
-    attack: 'has another user’s browser post an answer about themselves, so that others work in their account',
-    outcome: 'Refused: there was no request, and neither the record nor the zone allows that.',
+    attack: 'posts a response about their own account from a victim’s browser (login CSRF)',
+    outcome: 'refused, because neither the record nor the zone allows IdP-initiated sign-in',
     attempt: () =>
       against(async server => {
         const answer = await server.send(CONSUMER, { form: answerForm(await responseOf(server, 'corp')) })
@@ -42,8 +42,8 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'posts their own answer with the state of their own sign-in into a browser that waits for its own',
-    outcome: 'Refused: the cookie of that sign-in is in another browser, and the one that waits still works.',
+    attack: 'posts their own response and RelayState from a browser with a pending sign-in',
+    outcome: 'refused without the cookie of that sign-in; the pending one still works',
     attempt: () =>
       against(async server => {
         const victim = server.browser()
@@ -61,8 +61,8 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'lets a sign-in begin at the provider in a browser where a user is signed in, or is about to be',
-    outcome: 'Where that is allowed, it is a session of its own: it ends none, and follows no request that waits.',
+    attack: 'sends an IdP-initiated response from a browser with a session or a pending sign-in',
+    outcome: 'a separate session, which neither ends another one nor completes a pending request',
     attempt: () =>
       against(async server => {
         const victim = await signedIn(server)
@@ -75,8 +75,8 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'names another host in RelayState, or puts words of their own on the page of a failure',
-    outcome: 'Leads to the start page; the page has no words that the server did not seal.',
+    attack: 'sets RelayState to another host, or injects text into the error page',
+    outcome: 'redirects to the home page; the error page shows only sealed text',
     attempt: () =>
       against(async server => {
         for (const relayState of ['https://evil.example/', `${BASE}@evil.example/`, '//evil.example']) {
@@ -88,8 +88,8 @@ export const samlBrowserAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'has the refusal of a user without an account sent to a URL that the client did not register',
-    outcome: 'It is shown here instead.',
+    attack: 'has the error for a user without an account sent to an unregistered URL',
+    outcome: 'the error is shown on a page',
     attempt: () =>
       against(async server => {
         const request = new URLSearchParams({ ...AUTO_REQUEST, redirect_uri: 'https://evil.example/cb' }).toString()

@@ -20,12 +20,12 @@ const PATH = '/saml/SingleLogout/alias/latchkey'
 const Z1_PATH = '/saml/SingleLogout/alias/z1.latchkey'
 const SLO = 'https://idp.example/slo'
 const EVIL = 'https://evil.example/'
-/** A name that an account with a password has, too. */
+/** A user name that an internal account has, too. */
 const VICTIM = { nameId: 'marissa', sessionIndex: 'victims-session' }
 
 const [corpKey, rivalKey] = [samlTestKey(), samlTestKey()]
 
-/** A victim of `corp`, and who wants them out: `rival`, another provider of the zone, or anybody. */
+/** A victim from `corp`, and the attacker: `rival`, another provider of the zone, or an anonymous caller. */
 interface Scene {
   readonly mode: CompatibilityMode
   readonly server: TestServer
@@ -33,13 +33,13 @@ interface Scene {
   readonly rival: SamlIdp
   readonly victim: Browser
   readonly isSignedIn: (browser: Browser) => Promise<boolean>
-  /** A request of `corp` about the victim, without a signature. */
+  /** An unsigned request of `corp` about the victim. */
   readonly request: (parts?: LogoutParts) => string
   readonly post: (xml: string, more?: Readonly<Record<string, string>>) => Promise<TestAnswer>
   readonly redirect: (query: string, path?: string, host?: string) => Promise<TestAnswer>
 }
 
-/** Plays the scene in both modes. */
+/** Runs the attack in both modes. */
 const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const clock = createTestClock()
@@ -95,14 +95,14 @@ const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise
   }
 }
 
-/** The victim stays signed in, whatever the attack was answered. */
+/** Asserts that the victim stays signed in, whatever the response. */
 const staysSignedIn = (play: (scene: Scene) => Promise<void>): (() => Promise<void>) =>
   inBothModes(async scene => {
     await play(scene)
     assert.equal(await scene.isSignedIn(scene.victim), true)
   })
 
-/** A page, and no way to anywhere. */
+/** Asserts an error page without redirect or form. */
 function assertRefused(answer: TestAnswer): void {
   assert.equal(answer.status, 400, answer.text)
   assert.equal(answer.headers['location'], undefined)
@@ -114,10 +114,10 @@ const statusOf = (answer: TestAnswer): string | undefined =>
 
 const SIGNATURE = /<ds:Signature[\s\S]*<\/ds:Signature>/
 
-/** What users can try with single logout. */
+/** Attacks on SAML single logout. */
 export const samlLogoutAttacks: readonly Attack[] = [
   {
-    attack: 'sends a logout request without a signature, by form and by query, which UAA’s newer generation obeys',
+    attack: 'sends an unsigned logout request by form and query, which newer versions of UAA accept',
     outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, request, post, redirect }) => {
       assertRefused(await post(request()))
@@ -127,7 +127,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs, as another provider of the zone, a logout request of the victim’s provider',
-    outcome: 'is refused, and a certificate in the message counts for nothing',
+    outcome: 'is refused, and a certificate in the message is ignored',
     attempt: staysSignedIn(async ({ corp, request, post, redirect }) => {
       assertRefused(await post(corp.sign(request(), { key: rivalKey })))
       assertRefused(await redirect(corp.redirectQuery('SAMLRequest', request(), { key: rivalKey })))
@@ -135,7 +135,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'names, as another provider of the zone, the victim’s NameID and SessionIndex in its own requests',
-    outcome: 'ends nothing of the victim',
+    outcome: 'the session of the victim is kept',
     attempt: staysSignedIn(async ({ rival, request, post, redirect }) => {
       const own = { issuer: rival.entityId }
       assert.equal(statusOf(await post(rival.sign(request(own)))), 'Success')
@@ -144,8 +144,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'writes, as administrator of another zone, a provider of the same entity id with keys of their own',
-    outcome: 'ends nothing outside that zone',
+    attack: 'as administrator of another zone, registers a provider with the same entity id and their own keys',
+    outcome: 'sessions in other zones are kept',
     attempt: staysSignedIn(async ({ rival, request, redirect }) => {
       const signed = (xml: string): string => rival.redirectQuery('SAMLRequest', xml)
       assertRefused(await redirect(signed(request())))
@@ -155,8 +155,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a request of the provider again after the victim signed in again, and later, by either binding',
-    outcome: 'is not obeyed',
+    attack: 'replays a request of the provider after the victim signed in again, by either binding',
+    outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, server, victim, isSignedIn, request, post, redirect }) => {
       const xml = request({ notOnOrAfter: new Date(server.clock.now().getTime() + 86_400_000) })
       const [query, signed] = [corp.redirectQuery('SAMLRequest', xml), corp.sign(xml)]
@@ -171,8 +171,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a request that the provider signed long ago, for a time to come, or that has expired',
-    outcome: 'is not obeyed',
+    attack: 'sends a signed request that is too old, from the future or expired',
+    outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, server, request, post }) => {
       const at = (seconds: number): Date => new Date(server.clock.now().getTime() + seconds * 1000)
       for (const parts of [{ issueInstant: at(-61) }, { issueInstant: at(61) }, { notOnOrAfter: at(-60) }]) {
@@ -181,8 +181,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'passes on a request that the provider signed for another service, or for no address',
-    outcome: 'is not obeyed',
+    attack: 'sends a request signed for another service, or without a destination',
+    outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, request, post, redirect }) => {
       for (const destination of [`https://other.example${PATH}`, `${BASE}${Z1_PATH}`, `${BASE}${PATH}?x`, EVIL, null]) {
         const xml = request({ destination })
@@ -193,7 +193,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'wraps their own signed request in one about the victim',
-    outcome: 'is refused: nothing but what is signed is read',
+    outcome: 'is refused: only signed content is read',
     attempt: staysSignedIn(async ({ corp, request, post }) => {
       const id = nextId()
       const own = corp.sign(request({ id, nameId: 'mallory', sessionIndexes: ['mallorys'] }))
@@ -218,8 +218,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has the provider log out their own name of another format, which reads like that of the victim',
-    outcome: 'is no user who is signed in here',
+    attack: 'logs out their own NameID that equals the victim’s except in format',
+    outcome: 'the session of the victim is kept',
     attempt: staysSignedIn(async ({ corp, request, post }) => {
       for (const sessionIndexes of [[], [VICTIM.sessionIndex]]) {
         const own = { id: nextId(), format: SAML.emailName, sessionIndexes }
@@ -228,8 +228,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'cuts the name of the victim out of their own with a comment, or brings it by an entity',
-    outcome: 'is refused, or says what was signed',
+    attack: 'truncates their own NameID to the victim’s by a comment or an entity',
+    outcome: 'is refused, or read as signed',
     attempt: staysSignedIn(async ({ corp, request, post }) => {
       const name = 'marissa.evil.example'
       const own = corp.sign(request({ nameId: name, sessionIndexes: [] }))
@@ -274,7 +274,7 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a megabyte, a deflated message that would be a hundred of them, and deep markup',
+    attack: 'sends a megabyte, a deflated message of a hundred megabytes, and deep markup',
     outcome: 'is refused',
     attempt: staysSignedIn(async ({ server, corp, redirect, post }) => {
       const packed = deflateRawSync(Buffer.alloc(100_000_000, 0x20), { level: 9 }).toString('base64')
@@ -288,8 +288,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'posts a logout response out of nowhere, or has the victim follow one',
-    outcome: 'ends nothing, and leads to no foreign site',
+    attack: 'posts an unsolicited logout response, or has the victim follow one',
+    outcome: 'ends no session, and does not redirect to a foreign site',
     attempt: staysSignedIn(async ({ corp, server, victim }) => {
       for (const relayState of [
         EVIL,
@@ -315,8 +315,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has a logout that goes by way of the provider lead to a foreign address',
-    outcome: 'never gets the browser',
+    attack: 'sets a foreign redirect URI for a logout through the provider',
+    outcome: 'is not redirected to',
     attempt: inBothModes(async ({ corp, server }) => {
       for (const query of [
         { redirect: EVIL },
@@ -340,8 +340,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gives, with a request of the provider, a RelayState that is a URL or a script',
-    outcome: 'the browser goes to the provider’s own address only, with the text as a field',
+    attack: 'sends a URL or a script as RelayState of a request of the provider',
+    outcome: 'it is returned to the provider as a field',
     attempt: inBothModes(async ({ corp, request, post, redirect }) => {
       for (const relayState of [EVIL, 'javascript:alert(1)', '"><script>alert(1)</script>']) {
         const signed = corp.redirectQuery('SAMLRequest', request(), { relayState })
@@ -354,8 +354,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names, as the provider, an account with a password here',
-    outcome: 'ends nothing of it',
+    attack: 'as the provider, names an internal account',
+    outcome: 'its session is kept',
     attempt: inBothModes(async ({ corp, server, victim, isSignedIn, request, post }) => {
       const withPassword = await signedIn(server)
       for (const sessionIndexes of [[], [VICTIM.sessionIndex]]) {
@@ -365,9 +365,8 @@ export const samlLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'shows a signed response or assertion of the victim’s sign-in as a logout request, and a logout request as a sign-in',
-    outcome: 'ends nothing and signs no user in',
+    attack: 'sends a signed response or assertion as a logout request, and a logout request as a response',
+    outcome: 'ends no session, and signs nobody in',
     attempt: staysSignedIn(async ({ corp, server, request, post, redirect, isSignedIn }) => {
       const response = await corp.response({ ...VICTIM, signs: ['response'] })
       for (const xml of [response, corp.signedAssertion(VICTIM)]) {

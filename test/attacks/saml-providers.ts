@@ -1,4 +1,4 @@
-// Attacks of SAML providers and of those who administer them. Forged messages are in saml.ts and test/saml-attacks/.
+// Attacks by SAML providers and their administrators. Forged messages are in saml.ts and test/saml-attacks/.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
@@ -37,14 +37,14 @@ const USERS = {
   authorities: ['scim.write'],
 }
 
-/** What a host of metadata publishes: one document, or others at some paths. */
+/** The documents of a metadata host: one, or others by path. */
 interface Site {
   document: string
   byPath: Readonly<Record<string, string>>
   asked: number
 }
 
-/** Runs the attempt against a server with these providers; `site` publishes a document, and counts. */
+/** Runs the attack against a server with these providers; `site` publishes a document, and counts requests. */
 async function against(
   records: (clock: ReturnType<typeof createTestClock>, site: string) => readonly object[],
   attempt: (server: TestServer, site: Site) => Promise<void>,
@@ -74,23 +74,23 @@ async function against(
 
 const BOSS = { nameId: 'boss@corp.example', format: SAML.persistentName } as const
 
-/** Runs it in both modes with one provider, whose record asks for no format. */
+/** Runs it in both modes with one provider, whose record has no NameID format. */
 async function againstInBothModes(attempt: (server: TestServer) => Promise<void>): Promise<void> {
   for (const mode of MODES) await against(clock => [samlRecord(clock, 'corp')], attempt, mode)
 }
 
-/** Asserts that an answer of the provider signs nobody in. */
+/** Asserts that a response of the provider signs nobody in. */
 async function assertRefused(server: TestServer, parts: ResponseParts & { origin?: string }): Promise<void> {
   const browser = server.browser()
   await signInAt(server, browser, parts)
   assert.equal((await browser.send('/home')).headers['location'], `${BASE}/login`)
 }
 
-/** Attacks of SAML providers, their administrators and their users. */
+/** Attacks by SAML providers, their administrators and their users. */
 export const samlProviderAttacks: readonly Attack[] = [
   {
-    attack: 'runs a provider whose metadata address does not answer',
-    outcome: 'delays no user of another provider: what that one’s record names is found without it',
+    attack: 'registers a provider with unresponsive metadata',
+    outcome: 'does not delay users of other providers',
     attempt: async () => {
       for (const mode of MODES)
         await against(
@@ -106,8 +106,8 @@ export const samlProviderAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'a provider names another user’s account: an internal user, or one of another provider',
-    outcome: 'its users have accounts of their own, whatever their names and addresses',
+    attack: 'as a provider, asserts an internal user or one of another provider',
+    outcome: 'its users get accounts of their own',
     attempt: () =>
       against(
         clock => [samlRecord(clock, 'corp'), samlRecord(clock, 'evil')],
@@ -129,8 +129,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'the administrator of a provider calls it by the entity id of another one, with a key of his own',
-    outcome: 'the other one keeps its name, and only its keys count for it',
+    attack: 'registers a provider with the entity id of another one and their own key',
+    outcome: 'the other one keeps the entity id, and only its keys are accepted',
     attempt: () =>
       against(
         clock => [
@@ -156,8 +156,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'a user changes the format in the request, for a name that users choose themselves',
-    outcome: 'only names of the format that the record asks for count',
+    attack: 'changes the NameID format in the request, for a name that users choose themselves',
+    outcome: 'only the format of the record is accepted',
     attempt: () =>
       against(
         clock => [samlRecord(clock, 'corp', { nameID: SAML.persistentName })],
@@ -170,8 +170,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'a user does so where the record asks for no format, and chooses the name that another user was given',
-    outcome: 'refused: an account stays with the format of its first sign-in',
+    attack: 'does so without a format in the record, with the name of another user',
+    outcome: 'refused: an account keeps the format of its first sign-in',
     attempt: () =>
       againstInBothModes(async server => {
         const boss = server.browser()
@@ -187,8 +187,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'and after an administrator has taken the external id out of the account',
-    outcome: 'refused: the format stays with the account',
+    attack: 'does so after an administrator removed the external id of the account',
+    outcome: 'refused: the account keeps its format',
     attempt: () =>
       againstInBothModes(async server => {
         await signInAt(server, server.browser(), BOSS)
@@ -208,8 +208,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'a user keeps the session of an account after an administrator has set another format for the provider',
-    outcome: 'the account goes to the name of that format, and what was open ends',
+    attack: 'keeps a session after an administrator changed the NameID format of the provider',
+    outcome: 'the account is bound to the new format, and its sessions end',
     attempt: () =>
       againstInBothModes(async server => {
         const former = server.browser()
@@ -226,8 +226,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'a provider sends the identifier that its user has at another provider or service provider',
-    outcome: 'a NameID with foreign qualifiers identifies no user',
+    attack: 'as a provider, sends a NameID with foreign qualifiers',
+    outcome: 'refused',
     attempt: () =>
       against(
         clock => [samlRecord(clock, 'corp')],
@@ -244,7 +244,7 @@ export const samlProviderAttacks: readonly Attack[] = [
   },
   {
     attack: 'takes over the host of a provider’s metadata and publishes another provider there',
-    outcome: 'the record belongs to its entity id, and users are not sent elsewhere',
+    outcome: 'metadata with another entity id are refused',
     attempt: () =>
       against(
         (clock, site) => [samlRecord(clock, 'corp', { metaDataLocation: site })],
@@ -259,10 +259,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack:
-      'publishes, for a provider whose record names no entity, metadata with the entity id of another such provider',
-    outcome:
-      'users of the other one sign in to their own accounts, and out, and no message of the false one is about them',
+    attack: 'publishes metadata with the entity id of another provider, both without one in their records',
+    outcome: 'messages of each provider affect only its own accounts',
     attempt: async () => {
       for (const mode of MODES)
         await against(
@@ -301,8 +299,8 @@ export const samlProviderAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'posts forged answers, each of which no key of the provider fits',
-    outcome: 'its metadata is fetched once in half a minute',
+    attack: 'floods the server with responses signed with an unknown key',
+    outcome: 'metadata are refetched at most every 30 seconds',
     attempt: () =>
       against(
         (clock, site) => [samlRecord(clock, 'corp', { metaDataLocation: site })],
@@ -317,8 +315,8 @@ export const samlProviderAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'the administrator of a zone writes certificates whose keys take seconds to verify one signature',
-    outcome: 'a megabyte of certificates is refused, and a key with a long exponent counts for nothing',
+    attack: 'as administrator of a zone, registers certificates with slow keys',
+    outcome: 'a megabyte of certificates is refused, and keys with a large exponent are ignored',
     async attempt() {
       const server = await startZoneServer()
       const bearer = await tokenOf(server, 'admin-of-z1')
@@ -348,8 +346,8 @@ export const samlProviderAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'the metadata of a provider sends users to a script, or to another user’s password',
-    outcome: 'no browser is sent there',
+    attack: 'publishes metadata with a javascript: endpoint, or one with credentials in the URL',
+    outcome: 'the endpoint is ignored',
     attempt: () =>
       against(
         clock =>

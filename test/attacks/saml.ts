@@ -1,4 +1,4 @@
-// The collection in test/saml-attacks has all of them; these rows are those that everybody should know.
+// The best-known attacks; test/saml-attacks has all of them.
 import assert from 'node:assert/strict'
 import { deflateRawSync } from 'node:zlib'
 import { samlTestKey } from '../support/saml/saml-signing.ts'
@@ -24,7 +24,7 @@ import { cpuStopwatch } from '../support/cpu-time.ts'
 
 const ENDPOINTS: readonly Endpoint[] = ['acs', 'bearer']
 
-/** Makes the attempt against a server of its own; the collection is sent to servers of both modes. */
+/** Runs the attack against its own server; the collection is sent to servers of both modes. */
 const against = (attempt: (target: SamlTarget) => Promise<void>) => async (): Promise<void> => {
   const target = await startSamlTarget('standard')
   try {
@@ -35,7 +35,7 @@ const against = (attempt: (target: SamlTarget) => Promise<void>) => async (): Pr
   }
 }
 
-/** Sends attacks of the class to each endpoint that they fit: all, or those whose name begins so. */
+/** Sends the attacks of the class to each applicable endpoint: all, or those whose name starts with the prefix. */
 const sending = ({ attacks }: Pick<AttackClass, 'attacks'>, names: readonly string[] = ['']) =>
   against(async target => {
     for (const endpoint of ENDPOINTS) {
@@ -55,47 +55,47 @@ function chosen(attacks: readonly SamlAttack[], names: readonly string[]): reado
 export const samlAttacks: readonly Attack[] = [
   {
     attack: 'moves a signed assertion aside and puts a forged one in its place (XSW1 to XSW8)',
-    outcome: 'no user is signed in: there is one assertion, in one place',
+    outcome: 'nobody is signed in: there must be one assertion in one place',
     attempt: sending(wrapping, ['XSW']),
   },
   {
-    attack: 'hides a forged assertion in a second signature, which verification leaves out',
-    outcome: 'no user is signed in: a signature stands in one place, and has one shape',
+    attack: 'hides a forged assertion in a second signature, which verification ignores',
+    outcome: 'nobody is signed in: place and structure of a signature are fixed',
     attempt: sending(signedInfo, ['a second signature', 'a signed error response', 'a forged subject']),
   },
   {
-    attack: 'signs with a key of their own, and sends the certificate along',
-    outcome: "no user is signed in: keys are those of the provider's metadata",
+    attack: 'signs with their own key, and includes the certificate',
+    outcome: "nobody is signed in: keys are taken from the provider's metadata",
     attempt: sending(keys),
   },
   {
-    attack: 'signs by SHA-1, by HMAC with the public key, or not at all',
-    outcome: 'no user is signed in: algorithms are those of a short list',
+    attack: 'signs with SHA-1, with HMAC by the public key, or not at all',
+    outcome: 'nobody is signed in: only listed algorithms are accepted',
     attempt: sending(algorithms, ['RSA with', 'HMAC', 'none']),
   },
   {
-    attack: 'makes canonicalization fail, so that nothing is what was signed',
-    outcome: 'no user is signed in: the signed bytes are an element, and are all that is read',
+    attack: 'makes canonicalization fail, so that an empty text was signed',
+    outcome: 'nobody is signed in: the signed bytes must be an element, and only they are read',
     attempt: sending(voidCanonicalization),
   },
   {
-    attack: "cuts their own name behind another user's, by a comment or a processing instruction",
-    outcome: 'no user is signed in by the other name',
+    attack: "truncates their own name to another user's by a comment or a processing instruction",
+    outcome: 'the other user is not signed in',
     attempt: sending(comments),
   },
   {
-    attack: 'defines entities that grow, read files or ask other servers',
-    outcome: 'the document is refused before anything of it is read',
+    attack: 'defines entities that expand, read files or send requests',
+    outcome: 'the document is refused before parsing',
     attempt: sending(entities),
   },
   {
     attack: 'encrypts a forged assertion to the server',
-    outcome: 'no user is signed in: what is decrypted has to be signed',
+    outcome: 'nobody is signed in: decrypted assertions must be signed',
     attempt: sending(encryption, ['an unsigned', 'a signed response', 'an encrypted forged', 'an assertion signed']),
   },
   {
-    attack: 'changes an encrypted assertion again and again, to learn by the answers what is in it',
-    outcome: 'all answers are the same, and come at the end of the same interval',
+    attack: 'modifies an encrypted assertion repeatedly, to decrypt it by the responses',
+    outcome: 'all responses are equal, after the same time',
     attempt: against(async target => {
       const names = [
         'a bit of',
@@ -117,7 +117,7 @@ export const samlAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'presents what was signed for another service, or as the answer to another request',
+    attack: 'presents a response for another service or to another request',
     outcome: 'no user is signed in',
     attempt: against(async target => {
       for (const attack of [...audience.attacks, ...inResponseTo.attacks]) {
@@ -128,12 +128,12 @@ export const samlAttacks: readonly Attack[] = [
   },
   {
     attack: 'presents an assertion a second time',
-    outcome: 'it counts once',
+    outcome: 'it is accepted once',
     attempt: sending(replay),
   },
   {
-    attack: "registers, in a zone of their own, a provider of the same name as the default zone's",
-    outcome: 'its messages sign no user in elsewhere, and nothing that was issued elsewhere signs a user in there',
+    attack: 'registers, in their own zone, a provider with the same name as one of the default zone',
+    outcome: 'neither its messages nor those for other zones are accepted across zones',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
         const forged = await target.send(endpoint, {
@@ -161,7 +161,7 @@ export const samlAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names an unregistered provider, with a key that fits',
+    attack: 'sends a validly signed response of an unregistered provider',
     outcome: 'no user is signed in',
     attempt: against(async target => {
       for (const endpoint of ENDPOINTS) {
@@ -178,8 +178,8 @@ export const samlAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a logout message of a few kilobytes that unpacks to ten megabytes',
-    outcome: 'it is refused before it is unpacked whole',
+    attack: 'sends a logout message of a few kilobytes that inflates to ten megabytes',
+    outcome: 'it is refused before it is fully inflated',
     attempt: against(async ({ server }) => {
       const message = deflateRawSync(Buffer.alloc(10_000_000, 'a')).toString('base64')
       assert.ok(message.length < 16_000)

@@ -8,7 +8,7 @@ import type { Attack } from './attack.ts'
 const BULK = 'urn:ietf:params:scim:api:messages:2.0:BulkRequest'
 const SEARCH = 'urn:ietf:params:scim:api:messages:2.0:SearchRequest'
 
-/** Makes the attempt in both modes, each against a server of its own. */
+/** Runs the attack in both modes, each against its own server. */
 const inBothModes = (attempt: (scim: ScimServer) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const scim = await startScimServer(mode)
@@ -18,7 +18,7 @@ const inBothModes = (attempt: (scim: ScimServer) => Promise<void>) => async (): 
   }
 }
 
-/** How often the event loop could serve others before the answer. */
+/** How often the event loop could serve other requests before the response. */
 async function eventLoopTurnsDuring<T>(request: Promise<T>): Promise<{ readonly answer: T; readonly turns: number }> {
   let turns = 0
   let isOver = false
@@ -37,11 +37,11 @@ const groupsOf = (scim: ScimServer, userId: string): Promise<readonly string[]> 
 
 const ADMINISTRATIVE = ['svc.admin', 'clients.admin', 'zones.z1.admin', 'scim.zones', 'idps.write']
 
-/** Whoever provisions users, or is one, must not get more than that. */
+/** Attacks by provisioning clients and users on SCIM 2.0. */
 export const scimAttacks: readonly Attack[] = [
   {
     attack: 'adds itself to administrative groups with scim.write: by POST, PUT, PATCH, nesting and Bulk',
-    outcome: 'is refused wherever the token has not the scope that it would give',
+    outcome: 'is refused unless the token has the scope that it would grant',
     attempt: inBothModes(async scim => {
       const { id } = await scim.createUser()
       const members = [{ value: id }]
@@ -88,7 +88,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends a Bulk request of a thousand operations that fail at once, to keep the server busy',
-    outcome: 'others are served between the operations',
+    outcome: 'other requests are served between the operations',
     attempt: inBothModes(async scim => {
       const data = { schemas: [GROUP_SCHEMA], displayName: ' ' }
       const Operations = Array.from({ length: 1000 }, (_, index) => ({
@@ -106,7 +106,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'adds ten thousand members that do not exist, to keep the server busy',
-    outcome: 'is refused, and others are served while the members are looked for',
+    outcome: 'is refused, and other requests are served during the lookup',
     attempt: inBothModes(async scim => {
       const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName: 'team' } })
       const value = Array.from({ length: 10_000 }, (_, index) => ({ value: `nobody-${index}` }))
@@ -119,8 +119,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'changes a hundred addresses by a thousand filters, to keep the server busy',
-    outcome: 'is refused once that costs hundredths of a second',
+    attack: 'patches a hundred addresses with a thousand filters, to keep the server busy',
+    outcome: 'is refused after hundredths of a second',
     attempt: inBothModes(async scim => {
       const { id } = await scim.createUser()
       const value = Array.from({ length: 100 }, (_, index) => ({ formatted: `a${index}` }))
@@ -138,7 +138,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'changes ten thousand members of one request hundreds of times, to keep the server busy',
-    outcome: 'is refused once that costs hundredths of a second; a thousand members can be added one by one',
+    outcome: 'is refused after hundredths of a second; adding a thousand members one by one is accepted',
     attempt: inBothModes(async scim => {
       const made = await scim.send('POST', '/Groups', { body: { schemas: [GROUP_SCHEMA], displayName: 'team' } })
       const { id } = made.json<Resource>()
@@ -162,7 +162,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'adds the same address hundreds of times to a long list, or names an attribute in thousands of spellings',
-    outcome: 'is refused once that costs hundredths of a second',
+    outcome: 'is refused after hundredths of a second',
     attempt: inBothModes(async scim => {
       const { id } = await scim.createUser()
       const value = Array.from({ length: 100 }, (_, index) => ({ formatted: `a${index}` }))
@@ -204,7 +204,7 @@ export const scimAttacks: readonly Attack[] = [
   },
   {
     attack: 'becomes an administrator with scim.write by the address, name or external id of their account',
-    outcome: 'is refused: a forgotten password would be mailed there, or another user sign in to it',
+    outcome: 'is refused, because these identify the account for password reset and sign-in',
     attempt: inBothModes(async scim => {
       const admin = await scim.createUser({ userName: 'chief@example.org', password: 'correct horse 1' })
       const body = { schemas: [GROUP_SCHEMA], displayName: 'svc.admin', members: [{ value: admin.id }] }
@@ -232,8 +232,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes users with profiles of a megabyte, so that a list of them takes all memory',
-    outcome: 'is refused beyond 64 KiB in all',
+    attack: 'creates users with profiles of a megabyte, to exhaust memory by listing them',
+    outcome: 'is refused beyond 64 KiB per user',
     attempt: inBothModes(async scim => {
       const photos = (count: number) =>
         Array.from({ length: count }, (_, place) => ({ value: `https://x.example/${place}${'y'.repeat(9000)}` }))
@@ -248,8 +248,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asks for lists of hundreds of users whose profiles have 64 KiB, each of them 32 MB',
-    outcome: 'gets pages of 4 MiB, made while others are served, that skip no user and repeat none',
+    attack: 'lists hundreds of users with profiles of 64 KiB, 32 MB in total',
+    outcome: 'pages are limited to 4 MiB, have each user exactly once, and do not block other requests',
     attempt: inBothModes(async scim => {
       const photos = Array.from({ length: 7 }, (_, place) => ({
         value: `https://x.example/${place}${'y'.repeat(9000)}`,
@@ -293,8 +293,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asks for lists of hundreds of groups with many members',
-    outcome: 'gets them, made while others are served',
+    attack: 'lists hundreds of groups with many members',
+    outcome: 'other requests are served meanwhile',
     attempt: inBothModes(async scim => {
       const { groups } = scim.server.store
       const now = new Date()
@@ -310,8 +310,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'nests 200 groups in one that is in 200 others, and removes one or the other again and again',
-    outcome: 'takes little time, in groups and by users who leave them',
+    attack: 'nests 200 groups in one that is in 200 others, and repeatedly removes memberships',
+    outcome: 'each removal takes little time',
     async attempt() {
       const scim = await startScimServer('standard')
       const { groups } = scim.server.store
@@ -346,8 +346,8 @@ export const scimAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'nests one group in a thousand others and puts many users into it, so that a list of them takes all memory',
-    outcome: 'is refused where the users are in more than 100,000 groups together, and a user in more than 10,000',
+    attack: 'nests a group in a thousand others and adds many users, to exhaust memory by listing them',
+    outcome: 'is refused beyond 100,000 memberships in total and 10,000 per user',
     attempt: inBothModes(async scim => {
       const { groups, users } = scim.server.store
       const now = new Date()
@@ -382,7 +382,7 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'patches what only the server writes, what does not exist, and prototypes',
+    attack: 'patches read-only attributes, unknown attributes and prototypes',
     outcome: 'changes nothing',
     attempt: inBothModes(async scim => {
       const { id } = await scim.createUser()
@@ -421,7 +421,7 @@ export const scimAttacks: readonly Attack[] = [
   // Covers /scim/v2/Groups/.search: error: invalid filter
   {
     attack: 'sends filters and paths nested 10,000 deep, of 100 kB, and with SQL in them',
-    outcome: 'gets 400 at once, and the server goes on',
+    outcome: 'is refused with 400 immediately',
     attempt: inBothModes(async scim => {
       const { id } = await scim.createUser()
       const deep = `${'('.repeat(10_000)}userName pr${')'.repeat(10_000)}`
@@ -448,8 +448,8 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: "reaches another zone's users and groups by id: in the path, as member, manager, bulkId or cursor",
-    outcome: 'finds nothing there, and changes nothing',
+    attack: 'addresses users and groups of another zone by id: in the path, as member, manager, bulkId or cursor',
+    outcome: 'they are not found, and nothing is changed',
     attempt: inBothModes(async scim => {
       const theirs = await scim.createUser({}, { by: 'z1-admin', headers: TO_Z1 })
       const body = { schemas: [GROUP_SCHEMA], displayName: 'theirs' }
@@ -497,7 +497,7 @@ export const scimAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'imports a password hash that costs a sign-in gigabytes or minutes, or without being an administrator',
+    attack: 'imports an expensive password hash, or one without being an administrator',
     outcome: 'is refused before anything is stored',
     attempt: inBothModes(async scim => {
       const salt = 'MDEyMzQ1Njc4OWFiY2RlZg'

@@ -18,7 +18,7 @@ const CALL = ['call', 'call-secret'] as const
 const CALL_REQUEST = { ...AUTO_REQUEST, client_id: 'call', redirect_uri: 'https://call.example/cb' }
 const JSON_ONLY = { headers: { accept: 'application/json' } }
 
-/** Programs, and administrators of less than the whole zone. */
+/** Clients without a browser, and administrators with partial rights. */
 const bootstrap = {
   clients: [
     ...authorizeBootstrap.clients,
@@ -39,7 +39,7 @@ const bootstrap = {
 
 const errorOf = (answer: TestAnswer): unknown => answer.json()['error']
 
-/** Puts marissa into a group of groups, as an administrator does; answers the name of the outer one. */
+/** Adds marissa to a nested group; returns the name of the outer one. */
 async function nest(server: TestServer): Promise<string> {
   const bearer = await tokenOf(server, 'root')
   const { id: value } = await userNamed(server, 'marissa')
@@ -53,11 +53,11 @@ async function nest(server: TestServer): Promise<string> {
   return 'ops.outer'
 }
 
-/** What programs, providers, clients and administrators can do about somebody’s second factor. */
+/** Attacks on second-factor policies by clients, providers and administrators. */
 export const secondFactorPolicyAttacks: readonly Attack[] = [
   {
-    attack: 'signs in by programs with the password alone, or with what was issued before the policy',
-    outcome: 'each is refused mfa_required, or leads to the second factor',
+    attack: 'gets tokens with the password alone, or with tokens and codes from before the policy',
+    outcome: 'mfa_required, or redirect to the second factor',
     attempt: () =>
       guarded(async ({ server }) => {
         const sam = { username: 'sam', password: 'dingo' }
@@ -98,8 +98,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }, bootstrap),
   },
   {
-    attack: 'comes from a provider that says of itself acr 2, phr or phrh, or amr mfa',
-    outcome: 'it counts as one factor, unless the record of the provider maps its words',
+    attack: 'signs in at a provider that claims acr 2, phr or phrh, or amr mfa',
+    outcome: 'it counts as one factor unless the record of the provider maps the claims',
     attempt: async () => {
       for (const mode of MODES) {
         const clock = createTestClock()
@@ -139,8 +139,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'brings a client whose policy asks for less than the zone',
-    outcome: 'the zone’s policy holds all the same',
+    attack: 'uses a client with a weaker policy than the zone',
+    outcome: 'the policy of the zone applies',
     attempt: () =>
       guarded(async ({ server }) => {
         const bearer = await tokenOf(server, 'root')
@@ -162,8 +162,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }, bootstrap),
   },
   {
-    attack: 'brings a one-time password or a recovery code to a client that counts passkeys alone',
-    outcome: 'a passkey is asked for',
+    attack: 'uses a one-time password or a recovery code with a client that requires passkeys',
+    outcome: 'a passkey is required',
     attempt: () =>
       guarded(async ({ server, app, codes: [code = ''] }) => {
         await changeClient(server, 'auto', { secondFactor: { requirement: 'required', methods: ['passkey'] } })
@@ -180,8 +180,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'is in a group of the policy by another group or by the zone’s default, or enters it during a session',
-    outcome: 'each membership counts, from the next request',
+    attack: 'is in a group of the policy by nesting or default groups, or joins it during a session',
+    outcome: 'the policy applies from the next request',
     attempt: () =>
       guarded(async ({ server }) => {
         const { id } = await userNamed(server, 'marissa')
@@ -204,8 +204,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }, bootstrap),
   },
   {
-    attack: 'removes a user’s factors, or stands in for them, with the rights of another zone or to write accounts',
-    outcome: 'refused, and the factors are as before',
+    attack: 'removes or replaces a user’s factors with rights of another zone or scim.write',
+    outcome: 'refused, and the factors are kept',
     attempt: () =>
       guarded(async ({ server, owner }) => {
         const before = await userNamed(server, 'marissa')
@@ -246,8 +246,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
       }, bootstrap),
   },
   {
-    attack: 'writes an account that was read before it had a factor, or starts the server again with its record',
-    outcome: 'the factor stays',
+    attack: 'writes an account that was read before it had a factor, or restarts the server with its configuration',
+    outcome: 'the factor is kept',
     attempt: async () => {
       for (const mode of MODES) {
         const folder = await mkdtemp(join(tmpdir(), 'latchkey-factor-'))
@@ -282,8 +282,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has a copy of an account in another zone, and changes one of the two',
-    outcome: 'each has its own factors, which no change of the other copies or removes',
+    attack: 'changes an account that has an alias in another zone',
+    outcome: 'both keep their own factors',
     attempt: () =>
       guarded(
         async ({ server }) => {
@@ -323,8 +323,8 @@ export const secondFactorPolicyAttacks: readonly Attack[] = [
   },
   {
     attack:
-      'weakens the policy of the default zone as the administrator of another one, or by a program that does not know it',
-    outcome: 'refused, and kept where it is not named',
+      'weakens the policy of the default zone as administrator of another one, or by an update without the setting',
+    outcome: 'refused, and kept by an update without it',
     attempt: () =>
       guarded(async ({ server }) => {
         const policyOf = async (id: string) => (await server.store.zones.find(id))?.config.secondFactor

@@ -14,7 +14,7 @@ import { startServer } from '../support/server.ts'
 import { statusesOf } from '../support/users.ts'
 import type { Attack } from './attack.ts'
 
-/** Where a browser with these cookies is led after the password. */
+/** The redirect of a browser with these cookies after the password. */
 async function signInWith(
   server: TestServer,
   cookies: Iterable<readonly [string, string]>,
@@ -32,18 +32,17 @@ function deviceOf(browser: Browser): readonly [string, string] {
   return device
 }
 
-/** What the page asks the browser for a passkey. */
+/** The passkey options of the page. */
 function optionsIn(page: string): Parameters<ReturnType<typeof createAuthenticator>['get']>[0] {
   const [, options = ''] = /data-options="([^"]*)"/.exec(page) ?? []
   return JSON.parse(unescaped(options)) as ReturnType<typeof optionsIn> // what a browser is given
 }
 
-/** False, old and borrowed proofs of a second factor. */
+/** Forged, old and foreign proofs of a second factor. */
 export const secondFactorProofAttacks: readonly Attack[] = [
   {
-    attack:
-      'sends the cookie of a remembered browser: forged, of another user, of another zone, or from before a change',
-    outcome: 'the second factor is asked for',
+    attack: 'sends a cookie of a remembered browser that is forged, of another user or zone, or from before a change',
+    outcome: 'the second factor is required',
     attempt: () =>
       guarded(async ({ server, app }) => {
         const mine = await signedIn(server)
@@ -84,7 +83,7 @@ export const secondFactorProofAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'remembers a browser by a code that stands in for a factor, or without proving anything',
+    attack: 'remembers a browser with a temporary code, or without a second factor',
     outcome: 'it is not remembered',
     attempt: () =>
       guarded(async ({ server, codes: [code = ''] }) => {
@@ -99,8 +98,8 @@ export const secondFactorProofAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'guesses at two processes of one database at once, and replays a password that one of them took',
-    outcome: 'both count the same guesses, and each password once',
+    attack: 'guesses at two processes concurrently, and replays a one-time password that one of them accepted',
+    outcome: 'both share the count, and accept each password once',
     attempt: async () => {
       for (const mode of MODES) {
         const folder = await mkdtemp(join(tmpdir(), 'latchkey-factor-'))
@@ -161,8 +160,8 @@ export const secondFactorProofAttacks: readonly Attack[] = [
   },
   // Covers POST /second_factor/passkey: error: a factor is there already
   {
-    attack: 'adds a factor with the password alone where there is one already, which the policy may not even count',
-    outcome: 'no page for it, and a form made before is refused',
+    attack: 'adds a second factor with the password alone if the account has one already',
+    outcome: 'the page is refused, and so is an earlier form',
     attempt: () =>
       guarded(async ({ server }) => {
         const joel = await userNamed(server, 'joel')
@@ -186,8 +185,8 @@ export const secondFactorProofAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'sends a passkey of another user, of another zone or host, or an answer that another browser was asked for',
-    outcome: 'refused, at the second step and at the sign-in without a name',
+    attack: 'sends a passkey of another user, zone or host, or the response to a challenge of another browser',
+    outcome: 'refused as second factor and for sign-in without a user name',
     attempt: () =>
       guarded(async ({ server }) => {
         const [marissa, joel] = [await userNamed(server, 'marissa'), await userNamed(server, 'joel')]
@@ -219,8 +218,8 @@ export const secondFactorProofAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'asks which accounts and factors there are, by errors and options',
-    outcome: 'the same answers for every user whose password is unknown',
+    attack: 'detects accounts and factors by errors and passkey options',
+    outcome: 'the same responses for every user without the password',
     attempt: () =>
       guarded(async ({ server }) => {
         const answers = new Set<string>()

@@ -9,11 +9,11 @@ import type { Attack } from './attack.ts'
 
 const RESPONSE_TYPES = ['code', 'token', 'id_token', 'token id_token', 'code id_token', 'code token', 'none']
 
-/** Ways around the page of the second factor, with the password or with a browser of the user. */
+/** Attempts to bypass the second factor with the password or a browser of the user. */
 export const secondFactorAttacks: readonly Attack[] = [
   {
-    attack: 'opens every page, and posts every form, of signed-in users with the password alone',
-    outcome: 'each leads to the second factor',
+    attack: 'opens every page and posts every form with the password alone',
+    outcome: 'each redirects to the second factor',
     attempt: () =>
       guarded(async ({ server }) => {
         const browser = await signedIn(server)
@@ -27,8 +27,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'goes to the page of the forced new password, which comes after the second factor',
-    outcome: 'nothing is asked and nothing set',
+    attack: 'opens the page for a required password change before the second factor',
+    outcome: 'the page is not shown, and the password is not changed',
     attempt: () =>
       guarded(async ({ server }) => {
         const marissa = await userNamed(server, 'marissa')
@@ -43,7 +43,7 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'goes straight to /oauth/authorize, by every response type, method, prompt and hint',
+    attack: 'requests /oauth/authorize with every response type, method, prompt and hint',
     outcome: 'no code and no token',
     attempt: () =>
       guarded(async ({ server, owner }) => {
@@ -64,8 +64,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'opens the question for approval before the policy is there, and answers it afterwards',
-    outcome: 'nothing is approved before the second factor',
+    attack: 'opens the approval page before the policy exists, and posts it afterwards',
+    outcome: 'the second factor is required before approval',
     attempt: () =>
       guarded(async ({ server }) => {
         await setPolicy(server, { requirement: 'off' })
@@ -80,7 +80,7 @@ export const secondFactorAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses one-time passwords, and signs in with the password between the guesses',
-    outcome: 'the account is locked all the same',
+    outcome: 'the account is locked',
     attempt: () =>
       guarded(async ({ server, app }) => {
         const before = await signedIn(server)
@@ -91,8 +91,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'guesses one-time passwords, and sets a new password by mail between the guesses',
-    outcome: 'the account is locked all the same',
+    attack: 'guesses one-time passwords, and resets the password by mail between the guesses',
+    outcome: 'the account is locked',
     attempt: () =>
       guarded(async ({ server }) => {
         const { id } = await userNamed(server, 'marissa')
@@ -115,8 +115,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'keeps the session that knew the password alone while its owner proves the factor in it',
-    outcome: 'the id is a new one, and the old one is invalid',
+    attack: 'keeps the id of a session from before the second factor',
+    outcome: 'the id is renewed, and the old one is invalid',
     attempt: () =>
       guarded(async ({ server, app }) => {
         const victim = await signedIn(server)
@@ -129,8 +129,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'posts every form of the second factor and of its profile without an anti-forgery value',
-    outcome: 'nothing is proven, added, shown or removed',
+    attack: 'posts every form of the second factor and its settings without an anti-forgery value',
+    outcome: 'refused, and no factor is changed',
     attempt: () =>
       guarded(async ({ server, app, codes, owner }) => {
         const half = await signedIn(server)
@@ -157,8 +157,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'shows the pages with secrets in a frame, or finds them in a cache, a log or the audit trail',
-    outcome: 'no page is framed or kept, and no code, password or secret is written anywhere',
+    attack: 'frames pages with secrets, or reads secrets from a cache, a log or the audit trail',
+    outcome: 'pages are neither framed nor cached, and secrets are not logged',
     attempt: () =>
       guarded(async ({ server, app, codes }) => {
         const [recovery = ''] = codes
@@ -190,8 +190,8 @@ export const secondFactorAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'changes the password of a session that was found open, so that it counts as a sign-in of just now',
-    outcome: 'the sign-in is as old as before, and no factor can be changed',
+    attack: 'changes the password in an open session, to make the sign-in recent',
+    outcome: 'the time of authentication is kept, and factors cannot be changed',
     attempt: () =>
       guarded(async ({ server, owner }) => {
         server.clock.advance(600)

@@ -12,11 +12,11 @@ import { trying } from './registration.ts'
 
 const API = 'https://payments.example/'
 
-/** What a client that nobody vouches for tries with the interfaces that are for other clients. */
+/** Attacks by self-registered clients at interfaces that are restricted to other clients. */
 export const selfRegisteredClientAttacks: readonly Attack[] = [
   {
-    attack: 'sends a user to its own page by a link to this server, with a request that must be refused',
-    outcome: 'they sign in first; only a silent request is answered at once',
+    attack: 'uses an invalid request as an open redirect to its own page',
+    outcome: 'sign-in is required first, except for prompt=none',
     attempt: () =>
       trying(async server => {
         const { client_id } = registered(await register(server))
@@ -35,9 +35,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'names an API only after the user has approved it: with the code, with a refresh or in a further request',
-    outcome:
-      'invalid_target with the code and the refresh; a request that names an API always asks the user, who sees it',
+    attack: 'requests an API only after approval: with the code, a refresh token or another request',
+    outcome: 'invalid_target with code and refresh token; a request with an API always requires approval',
     attempt: () =>
       trying(
         async server => {
@@ -82,8 +81,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       ),
   },
   {
-    attack: 'looks in its access token for the e-mail address of a user who approved openid alone',
-    outcome: 'it is there only where the ID token and userinfo have it: in standard with the scope email',
+    attack: 'reads the email address of a user who approved only openid from its access token',
+    outcome: 'it is included only as in the ID token and userinfo: in standard with the scope email',
     attempt: () =>
       trying(async server => {
         const { client_id: clientId, client_secret: secret } = registered(await register(server))
@@ -110,9 +109,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'uses the token of a user who approved openid to read and rename the account, and to end other applications',
-    outcome: 'refused: the approval page named a scope, and no account',
+    attack: 'uses the token of a user who approved openid to change the account and revoke other applications',
+    outcome: 'refused',
     attempt: () =>
       trying(async server => {
         const { client_id: clientId, client_secret: secret } = registered(await register(server))
@@ -143,9 +141,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'has another application hand on a user, who never signed in to it, as it does to those that an administrator made',
-    outcome: 'refused, as to a client of FAPI, whose tokens come from requests that it pushed',
+    attack: 'gets a user token for itself from another client by the user_token grant',
+    outcome: 'refused, like a FAPI client',
     attempt: () =>
       trying(async server => {
         const portal = ['portal', 'portal-secret'] as const
@@ -161,9 +158,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack:
-      'hands in passwords that it asked users for, to learn whether they are right and to open sessions with links',
-    outcome: 'refused before the password is looked at, as to a client of FAPI',
+    attack: 'checks passwords that it collected, and creates sign-in links with them',
+    outcome: 'refused before the password is checked, like a FAPI client',
     attempt: () =>
       trying(async server => {
         const { client_id: id, client_secret: secret } = registered(await register(server))
@@ -185,8 +181,8 @@ export const selfRegisteredClientAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'leads users to its own page by /continue, or by the mail for a forgotten password that it asked for',
-    outcome: 'they stay here',
+    attack: 'redirects users to its own page by /continue or by a password reset mail',
+    outcome: 'users are not redirected',
     attempt: () =>
       trying(async server => {
         const { client_id } = registered(await register(server))

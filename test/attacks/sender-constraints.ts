@@ -69,11 +69,11 @@ async function boundTokens(server: TestServer, key: DpopKey, form = CREDENTIALS)
   return answers.map(answer => tokensOf(answer).access_token)
 }
 
-/** A stolen token must be of no use, wherever it is sent and whatever is sent with it. */
+/** Attacks with stolen sender-constrained tokens. */
 export const senderConstraintAttacks: readonly Attack[] = [
   {
-    attack: 'sends stolen tokens of an administrator, bound to a key or a certificate, to every API that takes tokens',
-    outcome: 'none of them takes one',
+    attack: 'sends stolen bound tokens of an administrator to every API',
+    outcome: 'refused at every API',
     attempt: against(async (server, key) => {
       const tokens = await boundTokens(server, key)
       const routes = (await server.app.routes()).filter(
@@ -96,8 +96,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gets a code or further tokens for the stolen token of a user',
-    outcome: 'gets nothing',
+    attack: 'exchanges the stolen token of a user for a code or tokens',
+    outcome: 'refused',
     attempt: against(async (server, key) => {
       for (const token of await boundTokens(server, key, PASSWORD)) {
         const call = { response_type: 'code', client_id: 'bearer', redirect_uri: 'https://app.example/cb' }
@@ -112,8 +112,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has one of two things that a token is bound to',
-    outcome: 'needs both',
+    attack: 'has only the key or only the certificate of a token that is bound to both',
+    outcome: 'both are required',
     attempt: against(async (server, key) => {
       const basic = ['by-both', 'secret'] as const
       for (const request of [{ basic }, { basic, headers: CERTIFICATE }]) {
@@ -135,8 +135,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes proofs with the certificate’s key instead of a key of DPoP, and sends certificates as keys',
-    outcome: 'one is not the other',
+    attack: 'uses the key of the certificate for DPoP proofs, and certificates as keys',
+    outcome: 'refused',
     attempt: against(async (server, key) => {
       const [byKey = '', byCertificate = ''] = await boundTokens(server, key)
       const { publicKey, privateKey } = certificates.client
@@ -150,8 +150,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'fills the database with proofs, as a client that needs no credential and with codes that are none',
-    outcome: 'is stopped after some hundred, and no other caller is',
+    attack: 'fills the database with proofs, as a public client with invalid codes',
+    outcome: 'is limited to some hundred, without limiting others',
     attempt: against(async (server, key) => {
       const form = {
         grant_type: 'authorization_code',
@@ -181,8 +181,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses a proof again at the other address of the server, or for another zone',
-    outcome: 'it counts once, and where it was made for',
+    attack: 'replays a proof at another address of the server, or in another zone',
+    outcome: 'it is accepted once, and only for its URL',
     attempt: async () => {
       const options = { bootstrap, mutualTls: { endpoint_base_url: 'https://mtls.example' } }
       const server = await startServer(behindProxy('standard', options))
@@ -210,8 +210,8 @@ export const senderConstraintAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'asks a resource server about a token that it stole',
-    outcome: 'learns that it is bound; the resource server has to compare',
+    attack: 'introspects a stolen token',
+    outcome: 'the response has the confirmation claim, which the resource server must check',
     attempt: against(async (server, key) => {
       const [byKey = '', byCertificate = ''] = await boundTokens(server, key)
       const reported = async (token: string) =>

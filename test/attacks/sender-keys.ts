@@ -56,24 +56,24 @@ function refusedAs(answer: TestAnswer, want: string): void {
   assert.equal(`${answer.status} ${String(answer.json()['error'])}`, want, answer.text)
 }
 
-/** Tokens that are bound to a key must be unusable without it. */
+/** Attacks on DPoP-bound tokens. */
 export const senderKeyAttacks: readonly Attack[] = [
   {
-    attack: 'uses a stolen token of a key as a bearer token',
+    attack: 'uses a stolen bound token as a bearer token',
     outcome: '401 invalid_token',
     attempt: against(async ({ server, token }) =>
       refusedAs(await server.send(PATH, { bearer: token }), '401 invalid_token'),
     ),
   },
   {
-    attack: 'uses a stolen token with a proof of the own key',
+    attack: 'uses a stolen token with a proof of their own key',
     outcome: '401 invalid_token',
     attempt: against(async ({ server, thief, token }) =>
       refusedAs(await sendProven(server, thief, { path: PATH, token }), '401 invalid_token'),
     ),
   },
   {
-    attack: 'shows the key of the client, and signs with the own',
+    attack: 'puts the key of the client into the proof, and signs with their own',
     outcome: '401 invalid_dpop_proof',
     attempt: against(async ({ server, key, thief, token }) => {
       const content = { signedBy: thief.privateKey }
@@ -81,7 +81,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs with nothing, or with the public key as a shared secret',
+    attack: 'sends an unsigned proof, or signs with the public key as a shared secret',
     outcome: '401 invalid_dpop_proof',
     attempt: against(async ({ server, key, token }) => {
       const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -99,7 +99,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a request again that was overheard',
+    attack: 'replays a request',
     outcome: '401 invalid_dpop_proof',
     attempt: against(async ({ server, key, token }) => {
       const nonce = await nonceOf(server)
@@ -110,7 +110,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends it again to another process of the server',
+    attack: 'replays a request at another process of the server',
     outcome: '401 invalid_dpop_proof',
     attempt: async () => {
       const database = `sqlite:${join(temporaryFolder(), 'shared.db')}`
@@ -131,7 +131,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'makes proofs for tomorrow while the key is at hand',
+    attack: 'creates proofs for the future while having access to the key',
     outcome: '401 use_dpop_nonce',
     attempt: against(async ({ server, key, token }) => {
       const nonce = await nonceOf(server)
@@ -142,7 +142,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'brings the nonce of another tenant',
+    attack: 'uses the nonce of another tenant',
     outcome: '401 use_dpop_nonce',
     attempt: against(async ({ server, key, token }) => {
       const nonce = await nonceOf(server, 'z1.localhost:8080')
@@ -150,7 +150,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'takes a proof that was made for another API, or for another token',
+    attack: 'uses a proof for another API or another token',
     outcome: '401 invalid_dpop_proof',
     attempt: against(async ({ server, key, token }) => {
       const elsewhere = [
@@ -164,14 +164,14 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes a client forget its key on the way to the token endpoint',
+    attack: 'removes the proof from a token request of a client that requires DPoP',
     outcome: '400 invalid_request',
     attempt: against(async ({ server }) =>
       refusedAs(await server.token(CREDENTIALS, { basic: MANAGER }), '400 invalid_request'),
     ),
   },
   {
-    attack: 'redeems a stolen code that was asked for with a key',
+    attack: 'redeems a stolen code that is bound to a key',
     outcome: '400 invalid_grant, with another key and without',
     attempt: against(async ({ server, key, thief }) => {
       const codes = [1, 2].map(async () => {
@@ -186,7 +186,7 @@ export const senderKeyAttacks: readonly Attack[] = [
   },
   {
     attack: 'refreshes with the stolen refresh token of a public client',
-    outcome: 'refused, with another key and without, and the client goes on',
+    outcome: 'refused with another key and without; the client can still refresh',
     attempt: against(async ({ server, key, thief }) => {
       const verifier = 'v'.repeat(43)
       const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
@@ -202,7 +202,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges a stolen token of a key for a bearer token, as an assertion',
+    attack: 'exchanges a stolen bound token for a bearer token, as an assertion',
     outcome: 'refused',
     attempt: against(async ({ server, key }) => {
       const code = await insertCode(server)
@@ -213,7 +213,7 @@ export const senderKeyAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has the server verify signatures that take seconds, or parse megabytes',
+    attack: 'sends proofs with slow keys or of megabytes',
     outcome: '400 before anything is verified',
     attempt: against(async ({ server, key }) => {
       const wide = { ...key.jwk, kty: 'RSA', n: 'x'.repeat(4000), e: 'x'.repeat(3000) }

@@ -7,7 +7,7 @@ import type { Attack } from './attack.ts'
 
 const NAME = 'X-Svc-Csrf'
 const MODES: readonly CompatibilityMode[] = ['standard', 'uaa']
-/** What browsers say with a form of a page that hides where it is. */
+/** Headers of browsers for a form of a page without a referrer. */
 const HIDDEN = { origin: 'null' }
 
 /** Runs the attempt in both modes. */
@@ -22,7 +22,7 @@ async function inBothModes(attempt: (server: TestServer) => Promise<void>): Prom
   }
 }
 
-/** A genuine value of the attacker's own browser, set in the victim's by a sibling host or over http. */
+/** A valid value of the attacker's own browser, set in the victim's by a sibling domain or over http. */
 async function plant(server: TestServer, victim: Browser): Promise<string> {
   const value = hiddenFields((await server.send('/login')).text)[NAME] ?? ''
   victim.cookies.set(NAME, value)
@@ -31,11 +31,11 @@ async function plant(server: TestServer, victim: Browser): Promise<string> {
 
 const consent = { response_type: 'code', client_id: 'app', redirect_uri: 'https://app.example/cb', scope: 'openid' }
 
-/** Cookies, forms and logout must not be usable by another site. */
+/** Cross-site attacks on cookies, forms and logout. */
 export const sessionAttacks: readonly Attack[] = [
   {
     attack: 'plants an anti-forgery cookie and signs a visitor in to the attacker’s account',
-    outcome: 'the value was not made for this browser',
+    outcome: 'refused: the value belongs to another browser',
     attempt: () =>
       inBothModes(async server => {
         const victim = server.browser()
@@ -47,8 +47,8 @@ export const sessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'does so in a browser that was never here',
-    outcome: 'the value was not made for this browser',
+    attack: 'does so in a browser without cookies of the server',
+    outcome: 'refused: the value belongs to another browser',
     attempt: () =>
       inBothModes(async server => {
         const victim = server.browser()
@@ -59,7 +59,7 @@ export const sessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'plants an anti-forgery cookie and approves a client for who is signed in',
+    attack: 'plants an anti-forgery cookie and approves a client for the signed-in user',
     outcome: '403, nothing is approved',
     attempt: () =>
       inBothModes(async server => {
@@ -73,7 +73,7 @@ export const sessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'posts the profile of who is signed in with the value of the attacker’s own session',
+    attack: 'posts the profile of the signed-in user with the value of the attacker’s own session',
     outcome: '403, no session is ended',
     attempt: () =>
       inBothModes(async server => {
@@ -101,7 +101,7 @@ export const sessionAttacks: readonly Attack[] = [
   },
   {
     attack: 'plants markup as the user name that the sign-in page keeps after a failure',
-    outcome: 'a field with that text, once, and only in `standard`',
+    outcome: 'it is escaped, and shown once, only in `standard`',
     attempt: () =>
       inBothModes(async server => {
         const cookies = { 'Typed-Name': encodeURIComponent('"><script>alert(1)</script>') }
@@ -111,8 +111,8 @@ export const sessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'redeems a passcode a second time by writing it in another way',
-    outcome: 'refused: all ways to write it are one code',
+    attack: 'redeems a passcode again in another spelling',
+    outcome: 'refused: all spellings are one code',
     attempt: () =>
       inBothModes(async server => {
         const browser = server.browser()

@@ -31,7 +31,7 @@ const against = (attempt: (servers: readonly [TestServer, TestServer]) => Promis
 
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
 
-/** How many of so many attempts, spread over both servers and begun at once, were neither refused with 429 nor given up because of the queue. */
+/** How many of `count` concurrent attempts at both servers were refused neither with 429 nor because of the queue. */
 async function judged(
   servers: readonly TestServer[],
   { count, attempt }: { count: number; attempt: (server: TestServer, index: number) => Promise<TestAnswer> },
@@ -40,11 +40,11 @@ async function judged(
   return (await Promise.all(attempts)).filter(({ status }) => status !== 429 && status !== 503).length
 }
 
-/** The limits of one server are those of all servers of its database. */
+/** Rate limits are shared by all servers of a database. */
 export const severalServersAttacks: readonly Attack[] = [
   {
     attack: 'guesses 300 passwords of a name at once, at two servers and from addresses of one IPv6 network',
-    outcome: 'no more than 108 are judged, and users elsewhere sign in',
+    outcome: 'at most 108 are checked, and users of other networks can sign in',
     attempt: against(async servers => {
       const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret' }
       const count = await judged(servers, {
@@ -65,9 +65,8 @@ export const severalServersAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'guesses a password of an account that had a failure, fifty times at once at two servers and from many addresses',
-    outcome: 'it is judged as often as the lockout lets it be, and its user signs in when that is over',
+    attack: 'guesses a password fifty times concurrently at two servers from many addresses',
+    outcome: 'only as many are checked as the lockout allows, and the user can sign in after it',
     attempt: against(async servers => {
       const grant = { grant_type: 'password', client_id: 'app', client_secret: 'app-secret', username: 'joel' }
       const [one, other] = servers
@@ -85,12 +84,11 @@ export const severalServersAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses 300 secrets of a client at once, at two servers',
-    outcome:
-      'no more than 108 are judged; the client itself gets tokens at other addresses, and others at the same one',
+    outcome: 'at most 108 are checked; the client gets tokens at other addresses, and other clients at the same one',
     attempt: against(async servers => {
       const ask = (server: TestServer, [client_id, client_secret]: readonly [string, string], address: string) =>
         server.token({ grant_type: 'client_credentials', client_id, client_secret }, from(address))
-      // Known to both before.
+      // Cached by both servers.
       for (const server of servers) {
         assert.equal((await ask(server, ['service', 'service-secret'], '198.51.100.1')).status, 200)
       }
@@ -120,8 +118,8 @@ export const severalServersAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'lets a program that has the old secret of a client ask on and on',
-    outcome: 'it is one guess, and those beside it that have the new one are let in',
+    attack: 'has a service with an old client secret retry continuously',
+    outcome: 'it counts as one guess, and services with the new secret are accepted',
     attempt: against(async servers => {
       const ask = (server: TestServer, client_secret: string) =>
         server.token({ grant_type: 'client_credentials', client_id: 'service', client_secret })
@@ -132,8 +130,8 @@ export const severalServersAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'enters wrong codes of devices at two servers at once',
-    outcome: 'no more than ten are looked up',
+    attack: 'enters wrong user codes of devices at two servers concurrently',
+    outcome: 'at most ten are looked up',
     attempt: against(async servers => {
       const [one] = servers
       const browser = await signedIn(one)
@@ -150,8 +148,8 @@ export const severalServersAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'asks two servers for links for a new password, for one address and from many',
-    outcome: 'no more than ten mails are sent in an hour',
+    attack: 'requests password reset links for an address at two servers, from many addresses',
+    outcome: 'at most ten mails are sent in an hour',
     attempt: against(async servers => {
       const count = await judged(servers, {
         count: 12,
@@ -168,8 +166,8 @@ export const severalServersAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'runs a provider that another server replaces by one of the same name while it answers',
-    outcome: 'signs no user in, although this server has not heard of it yet',
+    attack: 'runs a provider that is replaced at another server while it responds',
+    outcome: 'signs nobody in, even before this server is notified',
     attempt: against(async ([one, other]) => {
       const upstream = await startUpstream(one.clock)
       try {

@@ -1,4 +1,4 @@
-// Attacks on what users do with their accounts by themselves.
+// Attacks on sign-up and changes of email addresses.
 import assert from 'node:assert/strict'
 import { MODES, userNamed } from '../support/oauth.ts'
 import { confirmed, linkTo, mailTo, NEW_PASSWORD, signUpWith, submitted } from '../support/self-service.ts'
@@ -29,11 +29,11 @@ const OWN = 'the password of the victim'
 const canSignIn = async (server: TestServer, userName: string, password: string): Promise<boolean> =>
   !(await server.browser().signIn(userName, password)).location().href.includes('error=')
 
-/** Sign-up and changes of e-mail addresses. */
+/** Attacks on sign-up and changes of email addresses. */
 export const signUpAttacks: readonly Attack[] = [
   {
     attack: "signs up with the victim's address, and waits for the victim to open the mail",
-    outcome: 'gets nothing, since the page asks the victim for a password that they did not choose',
+    outcome: 'the page requires a password that the victim did not choose',
     attempt: inBothModes(async server => {
       await signUpWith(server.browser(), VICTIM)
       const link = await linkTo(server, VICTIM)
@@ -45,7 +45,7 @@ export const signUpAttacks: readonly Attack[] = [
   },
   {
     attack: "signs up with the victim's address before and after the victim does",
-    outcome: "leaves the victim's link and password good, and no other password",
+    outcome: "only the victim's link and password are valid",
     attempt: inBothModes(async server => {
       const victim = server.browser()
       await signUpWith(server.browser(), VICTIM)
@@ -61,7 +61,7 @@ export const signUpAttacks: readonly Attack[] = [
   },
   {
     attack: 'signs up with an address to learn whether it has an account',
-    outcome: 'is answered the same, and at sign-in in standard, too',
+    outcome: 'the response is the same, and in standard at sign-in, too',
     attempt: async () => {
       const server = await startServer()
       const seen: string[] = []
@@ -76,8 +76,8 @@ export const signUpAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'asks for an address of another account as the own one, to learn whether it is one',
-    outcome: 'is answered the same, also in the own mailbox',
+    attack: 'changes their email address to another one, to learn whether it has an account',
+    outcome: 'response and mail are the same',
     attempt: inBothModes(async server => {
       await signUpWith(server.browser(), VICTIM)
       const mallory = server.browser()
@@ -95,8 +95,8 @@ export const signUpAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'lets a scanner of mails open each link',
-    outcome: 'changes nothing: a GET or HEAD uses no code up',
+    attack: 'has a mail scanner open each link',
+    outcome: 'GET and HEAD use up no code',
     attempt: inBothModes(async server => {
       const browser = server.browser()
       await signUpWith(browser, VICTIM)
@@ -107,8 +107,8 @@ export const signUpAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'reads a mailbox whose owner gave the account another address, and uses the links that it still has',
-    outcome: 'they end with the address',
+    attack: 'uses links in a mailbox after the account changed its email address',
+    outcome: 'the links are invalid',
     attempt: inBothModes(async server => {
       const owner = server.browser()
       await signUpWith(owner, VICTIM)
@@ -124,8 +124,8 @@ export const signUpAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'floods a mailbox by asking for its account in wide letters, and by name and address',
-    outcome: 'all of it counts as one address and one account',
+    attack: 'floods a mailbox with reset mails by spellings of the address and by user name',
+    outcome: 'all count for one limit',
     attempt: inBothModes(async server => {
       const sent = async (): Promise<number> =>
         (await server.mails()).filter(({ to }) => to === 'marissa@example.org').length
@@ -142,8 +142,8 @@ export const signUpAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs up with an address of a single sign-on domain, written with a dot at its end',
-    outcome: 'such an address is none',
+    attack: 'signs up with an address of a single sign-on domain with a trailing dot',
+    outcome: 'the address is invalid',
     attempt: inBothModes(async server => {
       for (const email of ['eve@shop.example.', 'eve@shop..example']) {
         assert.equal((await signUpWith(server.browser(), email)).status, 422)
@@ -151,9 +151,8 @@ export const signUpAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'signs up with an address of a single sign-on domain, written with other dots, other letters or in Punycode',
-    outcome: 'such an address is none, or one of that domain',
+    attack: 'signs up with an address of a single sign-on domain with other dots, other letters or in Punycode',
+    outcome: 'the address is invalid, or matches the domain',
     attempt: async () => {
       for (const mode of MODES) {
         const bootstrap = { ...defaultBootstrap, identity_providers: [corpFor(['shop.example', 'bücher.example'])] }

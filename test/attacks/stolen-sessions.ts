@@ -1,4 +1,4 @@
-// What somebody can do with the cookie of a session that is not theirs, or at a device whose owner is away.
+// Attacks with a stolen session cookie, or at an unattended device.
 import assert from 'node:assert/strict'
 import { signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
@@ -28,11 +28,11 @@ async function inBothModes(attempt: (server: TestServer) => Promise<void>): Prom
 const mailsTo = async (server: TestServer, address: string): Promise<number> =>
   (await server.mails()).filter(({ to }) => to === address).length
 
-/** A session must not become the account. */
+/** Account takeover with a session. */
 export const stolenSessionAttacks: readonly Attack[] = [
   {
-    attack: 'gives the account an address of their own, to have a new password sent there',
-    outcome: 'the owner has to sign in again first, and is back at the form then',
+    attack: 'changes the email address to their own, to reset the password',
+    outcome: 'a fresh sign-in is required, which returns to the form',
     attempt: () =>
       inBothModes(async server => {
         const session = await signedIn(server)
@@ -50,8 +50,8 @@ export const stolenSessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'knows the password, too, and does so in a browser that is remembered instead of the second factor',
-    outcome: 'the second factor is asked for',
+    attack: 'knows the password, too, and does so in a browser that is remembered for the second factor',
+    outcome: 'the second factor is required',
     attempt: () =>
       guarded(async ({ server, app }) => {
         const browser = await signedIn(server)
@@ -70,8 +70,8 @@ export const stolenSessionAttacks: readonly Attack[] = [
       }),
   },
   {
-    attack: 'waits until a new password is demanded of the account, and sets it without the old one',
-    outcome: 'the owner has to sign in again first, and continues from there',
+    attack: 'sets a new password without the old one when a password change is required',
+    outcome: 'a fresh sign-in is required, which continues to the password change',
     attempt: () =>
       inBothModes(async server => {
         const session = await signedIn(server)

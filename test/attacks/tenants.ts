@@ -7,7 +7,7 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 import { HOST_OF_Z1, caller, sendJson, startZoneServer, tokenOf } from '../support/zones.ts'
 import type { Attack } from './attack.ts'
 
-/** What the administrator of the zone z1 gets for setting it so. */
+/** The response to a change of the zone z1 by its administrator. */
 async function setOwnZone(server: TestServer, config: object): Promise<number> {
   const bearer = await tokenOf(server, 'admin-of-z1')
   const body = { id: 'z1', subdomain: 'one', name: 'Zone 1', config }
@@ -15,12 +15,12 @@ async function setOwnZone(server: TestServer, config: object): Promise<number> {
   return (await sendJson(server, 'PUT', '/identity-zones/z1', body, { bearer, headers })).status
 }
 
-/** An administrator of one zone, or with partial rights, must not reach beyond them. */
+/** Privilege escalation by administrators of one zone or with partial rights. */
 export const tenantAttacks: readonly Attack[] = [
   ...MODES.map(
     (mode): Attack => ({
       attack: `changes, describes or deletes the client of an administrator with clients.write alone (${mode})`,
-      outcome: 'is refused, in the own zone and in another one, and the client stays as it is',
+      outcome: 'is refused in the own zone and in another one',
       async attempt() {
         const api = await startClientServer(mode)
         const grants = { authorized_grant_types: ['authorization_code'], redirect_uri: ['https://evil.example/'] }
@@ -58,8 +58,8 @@ export const tenantAttacks: readonly Attack[] = [
     }),
   ),
   {
-    attack: 'fills their zone with identity providers of a megabyte each, which every process keeps together',
-    outcome: 'is refused beyond 16 megabytes, and the links of the sign-in page are short',
+    attack: 'creates identity providers of a megabyte each, which every process caches',
+    outcome: 'is refused beyond 16 megabytes, and link texts are limited',
     async attempt() {
       for (const mode of MODES) {
         const server = await startZoneServer({ mode })
@@ -83,8 +83,9 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'deletes or empties the client of an administrator with clients.write and a client whose users may be one',
-    outcome: 'is refused: what its users may have, the calling client has not',
+    attack:
+      'deletes or changes the client of an administrator with clients.write, with a client that administrators use',
+    outcome: 'is refused: the scopes of users do not count for the client',
     async attempt() {
       for (const mode of MODES) {
         const server = await startZoneServer({
@@ -108,9 +109,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has the shared secret of a zone shown to a client that it makes with clients.write alone, to sign tokens',
-    outcome:
-      'is given no client that sees the secret in uaa, and none sees it in standard; administrators can make one',
+    attack: 'reads the shared secret of a zone with a client created with clients.write alone, to sign tokens',
+    outcome: 'in standard no client sees the secret; in uaa only clients created by administrators',
     async attempt() {
       for (const mode of MODES) {
         const key = { signingKey: 'a shared secret of thirty-two characters' }
@@ -143,10 +143,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack:
-      'makes a client with clients.write before the configuration names it as that of an administrator, with keys',
-    outcome:
-      'its secret is removed with the first definition that gives more rights; one with the same rights keeps it',
+    attack: 'creates a client with keys before the configuration makes it one of an administrator',
+    outcome: 'the secret is removed if the configuration grants more rights, and kept with the same rights',
     async attempt() {
       for (const mode of MODES) {
         const database = await freshDatabase('sqlite')
@@ -176,8 +174,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'gives a client a thousand scopes of hundreds of wildcards, each to be compared with every group of a user',
-    outcome: 'is refused beyond five wildcards in a scope, of a new client, of a change and of a batch',
+    attack: 'gives a client a thousand scopes of hundreds of wildcards, to slow matching down',
+    outcome: 'is refused beyond five wildcards in a scope, on creation, update and in a batch',
     async attempt() {
       for (const mode of MODES) {
         const server = await startZoneServer({ mode })
@@ -201,9 +199,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack:
-      'lets clients grow by an attribute of each update with clients.write, until a list of them takes all memory',
-    outcome: 'is refused beyond 64 Ki characters, in a batch and with keys too; a larger one of before can shrink',
+    attack: 'adds an attribute to clients with each update, to exhaust memory by listing them',
+    outcome: 'is refused beyond 64 Ki characters, in a batch and with keys, too; larger existing ones can shrink',
     async attempt() {
       for (const mode of MODES) {
         const grown = {
@@ -240,8 +237,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'signs the tokens of a zone with a secret that can be guessed from any of them',
-    outcome: 'needs as many bytes as the algorithm hashes to',
+    attack: 'signs the tokens of a zone with a secret that can be brute-forced',
+    outcome: 'is refused below the hash size of the algorithm',
     async attempt() {
       const server = await startZoneServer()
       for (const [signingAlg, bytes] of [
@@ -260,8 +257,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'gives a zone the address of the server or of another zone as issuer',
-    outcome: 'is refused, however the address is written',
+    attack: 'sets the issuer of a zone to the URL of the server or of another zone',
+    outcome: 'is refused in every spelling',
     async attempt() {
       const server = await startZoneServer()
       const keys = { tokenPolicy: { keys: { k1: { signingKey: 'x'.repeat(32) } } } }
@@ -282,8 +279,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'takes the SAML entity id of the server or of another zone, whose key the zone may share',
-    outcome: 'is refused, in any case of its letters',
+    attack: 'uses the SAML entity id of the server or of another zone',
+    outcome: 'is refused, ignoring case',
     async attempt() {
       const server = await startZoneServer({ config: { saml: { entity_id: 'https://sp.example' } } })
       const statusOf = (entityID: string): Promise<number> => setOwnZone(server, { samlConfig: { entityID } })
@@ -306,8 +303,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has every page of their zone show thousands of links, so that visitors keep the server busy',
-    outcome: 'is refused: a hundred are the most',
+    attack: 'adds thousands of links to every page of their zone',
+    outcome: 'is refused beyond a hundred',
     async attempt() {
       const server = await startZoneServer()
       const links = (count: number) =>
@@ -318,8 +315,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'writes links and redirect URIs with host names of thousands of letters, which take long to read',
-    outcome: 'is refused, before they are read',
+    attack: 'sets links and redirect URIs with host names of thousands of characters, which are slow to parse',
+    outcome: 'is refused before parsing',
     async attempt() {
       const server = await startZoneServer()
       const letters = Array.from({ length: 3900 }, (_, index) =>
@@ -341,8 +338,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'lets the pages of a zone lead to an address with characters that no header can have',
-    outcome: 'leads there, in ASCII, and no request fails',
+    attack: 'sets a link of a zone to a URL with characters that are invalid in headers',
+    outcome: 'the redirect is encoded in ASCII',
     async attempt() {
       for (const mode of MODES) {
         const server = await startZoneServer({ mode })
@@ -358,8 +355,8 @@ export const tenantAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'lets the pages of a zone lead to a script',
-    outcome: 'is refused wherever a zone names a link',
+    attack: 'sets links of a zone to a javascript: URL',
+    outcome: 'is refused in every setting with a link',
     async attempt() {
       const server = await startZoneServer()
       for (const link of ['javascript:alert(1)', 'data:text/html,<script>', 'vbscript:x', '//evil.example']) {

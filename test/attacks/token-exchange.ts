@@ -50,7 +50,7 @@ const against =
 const personsToken = async (server: TestServer, scope = 'openid cloud.read'): Promise<string> =>
   (await passwordTokens(server, { scope })).access_token
 
-/** An exchanged token must not be worth more than the one it came from. */
+/** Privilege escalation by token exchange. */
 export const tokenExchangeAttacks: readonly Attack[] = [
   {
     attack: 'exchanges the token of a user of another zone, at the same client there',
@@ -61,8 +61,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges a token that a service only forwarded for another one',
-    outcome: 'it is not meant for that client',
+    attack: 'exchanges a token that is for another service',
+    outcome: 'refused: the token is not for that client',
     attempt: against(async server => {
       const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))
       assert.equal((await exchange(server, exchanged, 'cloud')).status, 400) // back to where it came from
@@ -70,7 +70,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps an exchanged token after the user revoked the application that it came from',
+    attack: 'keeps an exchanged token after the original grant was revoked',
     outcome: 'it ends with the grant',
     attempt: against(async server => {
       const tokens = await passwordTokens(server, { scope: 'openid cloud.read' })
@@ -81,8 +81,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'keeps it where the mode is uaa, whose access tokens do not name their grant',
-    outcome: 'it ends with the grant of an opaque token, which is known',
+    attack: 'keeps it in uaa, where access tokens do not have their grant',
+    outcome: 'it ends with the grant of an opaque token',
     attempt: against(
       async server => {
         for (const format of ['jwt', 'opaque']) {
@@ -100,8 +100,7 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack:
-      'presents an exchanged token as an assertion, to act without an actor, longer and with all scopes of the user',
+    attack: 'presents an exchanged token as an assertion, for a longer token with all scopes and without actor',
     outcome: 'it is refused in both modes',
     attempt: async () => {
       const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -124,8 +123,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'begins a grant of its own with an exchanged token for itself, to act without an actor and for longer',
-    outcome: 'no code and no refresh token is issued for it, in both modes',
+    attack: 'starts a new grant with an exchanged token, for a longer token without actor',
+    outcome: 'neither a code nor a refresh token is issued in both modes',
     attempt: async () => {
       const scope = ['openid', 'cloud.read', 'svc.user']
       const redirectUri = 'https://cloud.example/cb'
@@ -163,16 +162,16 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'uses an exchanged token at the server’s own interfaces',
-    outcome: 'it is for its audience alone',
+    attack: 'uses an exchanged token at APIs of this server',
+    outcome: 'it is valid for its audience only',
     attempt: against(async server => {
       const { access_token: exchanged } = tokensOf(await exchange(server, await personsToken(server)))
       assert.equal((await server.send('/userinfo', { bearer: exchanged })).status, 401)
     }),
   },
   {
-    attack: 'makes a bearer token of a stolen token that is bound to a key, at a service that may exchange it',
-    outcome: 'the new token has to be bound too',
+    attack: 'exchanges a stolen key-bound token for a bearer token at a service',
+    outcome: 'the new token must be bound, too',
     attempt: against(async server => {
       const password = { grant_type: 'password', username: 'marissa', password: 'koala', scope: 'openid cloud.read' }
       const bound = tokensOf(await provenToken(server, await dpopKey(), password, { basic: APP })).access_token
@@ -185,8 +184,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names an audience that is allowed, and beside it one that is not',
-    outcome: 'a token is for one audience, and the request is refused',
+    attack: 'requests an allowed audience and another one',
+    outcome: 'refused: a token has one audience',
     attempt: against(async server => {
       const subject = { subject_token: await personsToken(server), subject_token_type: ACCESS_TOKEN }
       for (const more of [
@@ -203,8 +202,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'exchanges the token of an application that the user has taken the approval from',
-    outcome: 'the token buys nothing any more',
+    attack: 'exchanges the token of an application whose approval was revoked',
+    outcome: 'refused',
     attempt: against(async server => {
       const scopes = ['openid', 'cloud.read']
       await approve(server, scopes, 'APPROVED')
@@ -219,8 +218,8 @@ export const tokenExchangeAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'goes on exchanging what was exchanged before the user took the approval of one scope',
-    outcome: 'the second exchange asks for the approvals of the first client, too',
+    attack: 'exchanges an exchanged token after the user revoked the approval of a scope',
+    outcome: 'the second exchange requires the approvals of the first client, too',
     attempt: against(async server => {
       const scopes = ['openid', 'cloud.read']
       await approve(server, scopes, 'APPROVED')

@@ -16,11 +16,11 @@ const against =
     }
   }
 
-/** Tokens and clients must not be worth more than they say. */
+/** Attacks on tokens and clients. */
 export const tokenAttacks: readonly Attack[] = [
   {
     attack: 'reads codes and tokens out of error descriptions',
-    outcome: 'none is repeated',
+    outcome: 'descriptions do not include them',
     attempt: against(async server => {
       const code = await insertCode(server)
       tokensOf(await exchange(server, code))
@@ -31,7 +31,7 @@ export const tokenAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'uses a rotated refresh token a few seconds after its owner did',
+    attack: 'uses a rotated refresh token a few seconds after its owner',
     outcome: 'all tokens of the grant are revoked',
     attempt: against(
       async server => {
@@ -45,8 +45,8 @@ export const tokenAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'puts a script into a profile, for a client that links to the claim',
-    outcome: 'only addresses of the web are in claims',
+    attack: 'sets a profile URL to a script, for a client that links to the claim',
+    outcome: 'claims have only http and https URLs',
     attempt: against(async server => {
       const script = 'javascript:alert(document.cookie)'
       const profile = { profileUrl: script, website: script, photos: [{ value: 'data:text/html,<script>' }] }

@@ -18,13 +18,13 @@ import { PORTER } from './identity.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** A victim of `corp`, and who wants them out: `rival`, another provider, or anybody. */
+/** A victim from `corp`, and the attacker: `rival`, another provider, or an anonymous caller. */
 interface Scene {
   readonly mode: CompatibilityMode
   readonly server: TestServer
   readonly corp: Upstream
   readonly rival: Upstream
-  /** Where `corp` publishes its keys. */
+  /** The key set of `corp`. */
   readonly publisher: Publisher
   /** The victim's browser, signed in. */
   readonly victim: Browser
@@ -37,7 +37,7 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const VICTIM = { sub: 'victim', sid: 'victims-session' }
 
 let count = 0
-/** The claims of a good logout token of the provider. */
+/** The claims of a valid logout token of the provider. */
 const logoutClaims = (issuer: string, claims: Claims = {}): Claims => {
   count += 1
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
@@ -45,7 +45,7 @@ const logoutClaims = (issuer: string, claims: Claims = {}): Claims => {
 }
 const TYPE = { typ: 'logout+jwt' }
 
-/** Plays the scene in both modes. */
+/** Runs the attack in both modes. */
 const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const clock = createTestClock()
@@ -79,7 +79,7 @@ const inBothModes = (play: (scene: Scene) => Promise<void>) => async (): Promise
   }
 }
 
-/** The victim stays signed in, whatever the attack was answered. */
+/** Asserts that the victim stays signed in, whatever the response. */
 const staysSignedIn = (play: (scene: Scene) => Promise<void>): (() => Promise<void>) =>
   inBothModes(async scene => {
     await play(scene)
@@ -88,7 +88,7 @@ const staysSignedIn = (play: (scene: Scene) => Promise<void>): (() => Promise<vo
 
 const EVIL = 'https://evil.example/'
 
-/** What users can try with the logout of others, and with where a logout leads. */
+/** Attacks on upstream logout and on redirects after it. */
 export const upstreamLogoutAttacks: readonly Attack[] = [
   {
     attack: 'sends a logout token without a signature, or with the public key as a shared secret',
@@ -104,8 +104,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'ran the provider before it was replaced under its name, and delays the keys of a logout token until then',
-    outcome: 'ends no session of the new provider’s users',
+    attack: 'as the former provider of an origin, delays the keys for a logout token until its replacement',
+    outcome: 'sessions of the new provider are kept',
     attempt: staysSignedIn(async ({ rival, send, server }) => {
       const { providers } = server.store
       const record = await providers.findByOrigin('svc', 'corp')
@@ -124,7 +124,7 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends logout tokens of another provider for the victim’s sub and sid',
-    outcome: 'ends nothing of the victim',
+    outcome: 'the session of the victim is kept',
     attempt: staysSignedIn(async ({ corp, rival, send }) => {
       const own = await rival.token(logoutClaims(rival.url), TYPE)
       assert.equal((await send(own)).status, 400)
@@ -135,8 +135,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends, as administrator of a zone with a provider of the same name, logout tokens to that zone',
-    outcome: 'ends nothing in another zone',
+    attack: 'as administrator of another zone with a provider of the same name, sends logout tokens there',
+    outcome: 'sessions in other zones are kept',
     attempt: staysSignedIn(async ({ corp, rival, send }) => {
       for (const claims of [{ sub: undefined }, { sid: undefined }]) {
         const token = await rival.token(logoutClaims(corp.url, claims), TYPE)
@@ -146,7 +146,7 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a logout token again after the victim signed in again, and later',
+    attack: 'replays a logout token after the victim signed in again',
     outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, victim, server, send, isSignedIn }) => {
       const token = await corp.token(logoutClaims(corp.url, { exp: 4e9 }), TYPE)
@@ -170,8 +170,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'shows a logout token about the victim as an ID token, as an assertion and as an access token',
-    outcome: 'signs no user in',
+    attack: 'uses a logout token about the victim as ID token, assertion and access token',
+    outcome: 'is refused',
     attempt: inBothModes(async ({ corp, server, isSignedIn }) => {
       const token = await corp.token(logoutClaims(corp.url), TYPE)
       const browser = server.browser()
@@ -186,7 +186,7 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a body of a megabyte to the logout of a provider, or opens it by GET, PUT and DELETE',
+    attack: 'sends a megabyte to the back-channel logout endpoint, or uses GET, PUT or DELETE',
     outcome: 'is refused',
     attempt: staysSignedIn(async ({ corp, server, send }) => {
       assert.equal((await send('x'.repeat(1_000_000))).status, 413)
@@ -199,8 +199,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'floods the logout of a provider with tokens of unknown keys',
-    outcome: 'the provider is asked for its keys once more at most',
+    attack: 'floods the back-channel logout endpoint with tokens signed with unknown keys',
+    outcome: 'keys of the provider are refetched at most once',
     attempt: staysSignedIn(async ({ corp, rival, publisher, send }) => {
       const before = publisher.asked.length
       for (let round = 0; round < 50; round += 1) {
@@ -211,8 +211,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names a foreign address in a logout that goes by way of the provider',
-    outcome: 'never gets the browser',
+    attack: 'sets a foreign redirect URI for a logout through the provider',
+    outcome: 'is not redirected to',
     attempt: inBothModes(async ({ corp, server, mode }) => {
       for (const query of [
         { redirect: EVIL },
@@ -237,8 +237,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends the victim to the logout with a state of the attacker’s own, or with a made-up cookie',
-    outcome: 'leads nowhere that the rules of a logout do not allow',
+    attack: 'redirects the victim to the end of a logout with the attacker’s state or a forged cookie',
+    outcome: 'redirects only to allowed URIs',
     attempt: inBothModes(async ({ corp, server, mode }) => {
       const mine = server.browser()
       await signInUpstream(mine, corp, { origin: 'corp', claims: { sub: 'mallory' } })
@@ -261,8 +261,8 @@ export const upstreamLogoutAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'links to the logout from another site, to sign the victim out here and at the provider',
-    outcome: 'is asked first in standard; in uaa the logout of UAA takes place, and leads to no foreign site',
+    attack: 'links to the logout from another site, to sign the victim out',
+    outcome: 'confirmation in standard; in uaa the victim is signed out without a foreign redirect',
     attempt: inBothModes(async ({ corp, victim, isSignedIn, mode }) => {
       const headers = { 'sec-fetch-site': 'cross-site' }
       for (const query of [{}, { redirect: EVIL }]) {

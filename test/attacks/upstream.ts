@@ -15,13 +15,13 @@ import { inBothModes, PORTER, providerAt } from './identity.ts'
 
 const GROUPS = { attributeMappings: { external_groups: 'groups' } }
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-/** One claim for that many attributes. */
+/** Maps one claim to `count` attributes. */
 const mapped = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`user.attribute.${index}`, 'values']))
 
 const MALLORY = { sub: 'mallory', email: 'mallory@corp.example', email_verified: true }
 
-/** The record of a provider, with everything else in its discovery document. */
+/** The record of a provider with a discovery document. */
 function discoveredAt(upstream: Upstream, originKey: string) {
   const record = providerAt(upstream, {})
   const { authUrl: _, tokenUrl: __, tokenKeyUrl: ___, issuer: ____, ...bare } = record.config
@@ -29,11 +29,11 @@ function discoveredAt(upstream: Upstream, originKey: string) {
   return { ...record, originKey, config: { ...bare, discoveryUrl } }
 }
 
-/** What whoever runs a provider, or a user known there, can try with its answers. */
+/** Attacks by upstream providers and their users. */
 export const upstreamAttacks: readonly Attack[] = [
   {
-    attack: 'is signed in at a provider for days, which does not say so, and is asked for a recent sign-in then',
-    outcome: 'has to sign in there again; tokens for other requests do not say that the sign-in was recent',
+    attack: 'uses an old session at a provider without auth_time for a request with max_age',
+    outcome: 'a fresh sign-in there is required; other tokens have no recent auth_time',
     attempt: inBothModes(async ({ mode, signIn, tokensOf }) => {
       if (mode === 'uaa') return // UAA: counts from the return (P10).
       const { browser } = await signIn({})
@@ -46,7 +46,7 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'names administrative groups in the group claim of a provider whose groups are scopes',
+    attack: 'sends administrative groups in the group claim of a provider with AS_SCOPES',
     outcome: 'becomes a member of the other groups only',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
@@ -64,8 +64,8 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'brings 10,000 groups',
-    outcome: 'is refused, and no account is made',
+    attack: 'sends 10,000 groups',
+    outcome: 'is refused, and no account is created',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
         const groups = Array.from({ length: 10_000 }, (_, index) => `${index}`)
@@ -79,7 +79,7 @@ export const upstreamAttacks: readonly Attack[] = [
   },
   {
     attack: 'maps one claim of 9,000 values to 40,000 attributes, and keeps groups by patterns of 200 wildcards',
-    outcome: 'costs little time, and little is kept',
+    outcome: 'time and stored data are limited',
     attempt: inBothModes(async ({ server, signIn, userOf }) => {
       const record = await server.store.providers.findByOrigin('svc', 'corp')
       const attributeMappings = { ...mapped(40_000), external_groups: Array.from({ length: 1000 }, () => 'groups') }
@@ -100,8 +100,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs in under a sub whose bytes are no text, which reads like that of another user',
-    outcome: 'is refused: replaced characters would make them one user',
+    attack: 'signs in with a sub that is not UTF-8, and is decoded like that of another user',
+    outcome: 'is refused',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       for (const byte of ['fe', 'ff']) {
         const browser = server.browser()
@@ -120,8 +120,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'signs in again after the mapping of the groups was taken out of the record',
-    outcome: 'is in none of the groups that it gave, and has no roles',
+    attack: 'signs in again after the group mapping was removed from the record',
+    outcome: 'the groups and roles are removed',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
         const claims = { ...MALLORY, groups: ['app.read'] }
@@ -138,8 +138,8 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'makes groups at the provider whose names are like a mapped one, but for a blank or a sign',
-    outcome: 'is in none: only the case of a name does not count',
+    attack: 'has groups whose names differ from a mapped one by a blank or a character',
+    outcome: 'they do not match: only case is ignored',
     attempt: inBothModes(async ({ server, signIn, userOf }) => {
       const made = newGroup({ zoneId: 'svc', displayName: 'keepers' }, { id: 'keepers', now: server.clock.now() })
       await server.store.groups.insert('svc', made)
@@ -163,8 +163,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }, GROUPS),
   },
   {
-    attack: 'calls their provider in its discovery document what another provider of the zone is called',
-    outcome: 'bars no user of the other one from the JWT bearer grant, and asserts none of them',
+    attack: 'uses the issuer of another provider of the zone in their discovery document',
+    outcome: 'users of the other one can still use the JWT bearer grant, and are not asserted',
     attempt: async () => {
       for (const mode of MODES) {
         for (const isInRecord of [true, false]) {
@@ -196,8 +196,8 @@ export const upstreamAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has markup in every claim upstream',
-    outcome: 'is signed in, and no page has it unescaped',
+    attack: 'has markup in every claim',
+    outcome: 'is signed in, and all pages escape it',
     attempt: inBothModes(
       async ({ server, signIn, userOf }) => {
         const markup = '<img src=x onerror=alert(1)>'
@@ -220,8 +220,8 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'has this server authenticate to a provider of their zone with the key that other zones sign with',
-    outcome: 'nothing is signed: the zone needs its own key',
+    attack: 'has this server authenticate to a provider of their zone with the key of other zones',
+    outcome: 'refused: the zone needs its own key',
     attempt: async () => {
       for (const mode of MODES) {
         const clock = createTestClock()
@@ -246,8 +246,8 @@ export const upstreamAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'has the provider changed, or replaced by one of the same name, between the start and the return',
-    outcome: 'is asked to start again, and neither provider gets the code',
+    attack: 'has the provider changed or replaced between the start and the return',
+    outcome: 'the sign-in must be restarted, and neither provider gets the code',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       const original = await server.store.providers.findByOrigin('svc', 'corp')
       assert.ok(original)
@@ -268,9 +268,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'returns from a provider that is replaced by one of the same name at the instant at which the account is made',
-    outcome: 'signs no user in, and makes no account that would be the new provider’s',
+    attack: 'returns from a provider that is replaced while the account is created',
+    outcome: 'signs nobody in, and creates no account',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       const { providers, users } = server.store
       const original = (await providers.findByOrigin('svc', 'corp')) ?? assert.fail()
@@ -290,8 +289,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'runs a provider that answers after it was disabled, deleted, or replaced by one of the same name',
-    outcome: 'signs no user in, and makes no account that would be the new provider’s',
+    attack: 'runs a provider that responds after it was disabled, deleted or replaced',
+    outcome: 'signs nobody in, and creates no account',
     attempt: inBothModes(async ({ server, upstream, userOf }) => {
       const { providers, users } = server.store
       const original = await providers.findByOrigin('svc', 'corp')
@@ -329,8 +328,8 @@ export const upstreamAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'posts an ID token of their own into the browser of a user who is about to sign in',
-    outcome: 'signs no user in: it lacks the nonce, and the form the cookies',
+    attack: 'posts their own ID token from a browser with a pending sign-in',
+    outcome: 'refused without the nonce and the cookies',
     attempt: inBothModes(
       async ({ server, upstream, userOf }) => {
         const victim = server.browser()
@@ -350,8 +349,8 @@ export const upstreamAttacks: readonly Attack[] = [
     ),
   },
   {
-    attack: 'has twenty users sign in at a provider that never answers',
-    outcome: 'it is asked five times, then once in a while, and users of this server sign in meanwhile',
+    attack: 'has twenty users sign in at an unresponsive provider',
+    outcome: 'the circuit breaker opens after five requests, and internal users can sign in',
     attempt: async () => {
       for (const mode of MODES) {
         let connections = 0

@@ -9,7 +9,7 @@ import { cpuStopwatch } from '../support/cpu-time.ts'
 const PASSWORD = 'pw-1-long-enough'
 const ANY = { headers: { 'if-match': '*' } } as const
 
-/** Makes the attempt in both modes, each against a server of its own. */
+/** Runs the attack in both modes, each against its own server. */
 const inBothModes = (attempt: (api: UserApi) => Promise<void>) => async (): Promise<void> => {
   for (const mode of MODES) {
     const api = await startUserServer(mode)
@@ -23,18 +23,18 @@ const grant = async (api: UserApi, username: string, password = PASSWORD): Promi
   (await api.server.token({ grant_type: 'password', username, password }, { basic: ['portal', 'portal-secret'] }))
     .status
 
-/** Puts somebody into the group of the administrators. */
+/** Makes the user an administrator. */
 async function makeAdministrator(api: UserApi, value: string): Promise<void> {
   await api.send('POST', '/Groups', { displayName: 'svc.admin' }, { by: 'root' }) // unless it is there
   const group = await api.server.store.groups.findByName('svc', 'svc.admin')
   assert.equal((await api.send('POST', `/Groups/${group?.id}/members`, { value }, { by: 'root' })).status, 201)
 }
 
-/** Whoever manages users, or is one, must not get more than that. */
+/** Attacks by users and user administrators. */
 export const userAttacks: readonly Attack[] = [
   {
-    attack: 'changes more than the names of the own account with its token',
-    outcome: 'is refused, whatever member it is and however the change is sent',
+    attack: 'changes more than the names of their own account with its token',
+    outcome: 'is refused for every attribute and method',
     attempt: inBothModes(async api => {
       const { id, ...user } = await api.create('eve', { verified: true })
       const bearer = await api.tokenOfUser('eve')
@@ -61,8 +61,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'gives itself groups, another zone, an id or a password hash in the body of a user',
-    outcome: 'gets an account without them',
+    attack: 'sends groups, another zone, an id or a password hash in the body of a user',
+    outcome: 'they are ignored',
     attempt: inBothModes(async api => {
       const user = await api.create('eve', {
         id: 'chosen',
@@ -78,8 +78,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'reaches users of another zone by their ids, with the rights of one zone',
-    outcome: 'finds no user, in the path and by the header',
+    attack: 'addresses users of another zone by id',
+    outcome: 'they are not found, by path or zone header',
     attempt: inBothModes(async api => {
       const theirs = await api.create('theirs', {}, IN_Z1)
       const mine = await api.create('mine')
@@ -106,8 +106,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'creates a second account under a name that differs in case, Unicode form or width, also at once',
-    outcome: 'is refused; one of the requests wins',
+    attack: 'creates a second account with a name that differs in case, Unicode form or width, even concurrently',
+    outcome: 'only one request succeeds',
     attempt: inBothModes(async api => {
       const names = ['Zoé', 'ZOÉ', 'ｚｏé', 'zoÉ']
       const answers = await Promise.all(names.map(name => api.send('POST', '/Users', newUserBody(name))))
@@ -119,7 +119,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'undoes a concurrent change with an old version',
-    outcome: 'is refused, and of changes at once exactly one happens',
+    outcome: 'is refused, and of concurrent changes exactly one succeeds',
     attempt: inBothModes(async api => {
       const { id } = await api.create('busy')
       const with0 = { headers: { 'if-match': '"0"' } }
@@ -131,8 +131,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'continues with tokens after the account was deactivated, deleted, or given another address or password',
-    outcome: 'is refused at once, and stays so when the account is active again',
+    attack: 'uses tokens after the account was deactivated, deleted, or its email address or password changed',
+    outcome: 'is refused immediately, even when the account is active again',
     attempt: inBothModes(async api => {
       const changes = [
         (id: string) => api.send('PATCH', `/Users/${id}`, { active: false }, ANY),
@@ -153,8 +153,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'has the forgotten password of an administrator mailed to itself, with scim.write',
-    outcome: 'is refused, by PUT and by PATCH, until the caller has the rights of the account',
+    attack: 'changes the email address of an administrator with scim.write, to reset the password',
+    outcome: 'is refused by PUT and PATCH unless the caller has the rights of the account',
     attempt: inBothModes(async api => {
       const { id, ...user } = await api.create('chief')
       const { store } = api.server
@@ -184,8 +184,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'lets a deactivated or unverified administrator in again, with scim.write or scim.create alone',
-    outcome: 'is refused, by PUT, PATCH, SCIM 2.0 and both ways to verify; other accounts can be let in',
+    attack: 'activates or verifies an administrator with scim.write or scim.create alone',
+    outcome: 'is refused by PUT, PATCH, SCIM 2.0 and both ways to verify; other accounts are accepted',
     attempt: inBothModes(async api => {
       const chief = await api.create('chief', { active: false, verified: false })
       await makeAdministrator(api, chief.id)
@@ -220,7 +220,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'sets the password of an administrator as a user who administers the default zone alone',
-    outcome: 'is refused; other passwords can be set',
+    outcome: 'is refused; passwords of other users can be set',
     attempt: inBothModes(async api => {
       const { store } = api.server
       const join = async (displayName: string, value: string) => {
@@ -244,7 +244,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'sets the password of an administrator as a client with password.write alone',
-    outcome: 'is refused; other passwords can be set',
+    outcome: 'is refused; passwords of other users can be set',
     attempt: inBothModes(async api => {
       const chief = await api.create('chief')
       await makeAdministrator(api, chief.id)
@@ -259,7 +259,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'brings a revocation to nothing with a PUT that has no salt',
+    attack: 'undoes a revocation with a PUT without a salt',
     outcome: 'keeps the salt, and the tokens stay revoked',
     attempt: inBothModes(async api => {
       const user = await api.create('revoked')
@@ -270,7 +270,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'puts the salt of before back with scim.write, so that revoked JWTs of an administrator are valid again',
+    attack: 'restores the former salt with scim.write, to make revoked JWTs of an administrator valid',
     outcome: 'is refused; the salt of other users can be set',
     attempt: inBothModes(async api => {
       const chief = await api.create('chief', { salt: 'before' })
@@ -288,7 +288,7 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'clears the failures of an administrator with a second factor, to guess its one-time passwords without end',
+    attack: 'resets the failures of an administrator, to keep guessing one-time passwords',
     outcome: 'is refused; other accounts can be unlocked',
     attempt: inBothModes(async api => {
       const chief = await api.create('chief')
@@ -311,7 +311,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'guesses the password of an account whose token was stolen',
-    outcome: 'locks the account, as failed sign-ins do',
+    outcome: 'the account is locked like by failed sign-ins',
     attempt: inBothModes(async api => {
       const { id } = await api.create('victim')
       const bearer = await api.tokenOfUser('victim')
@@ -326,7 +326,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'reads passwords, hashes or revisions from answers, errors, log or audit trail',
-    outcome: 'finds none',
+    outcome: 'none are included',
     attempt: inBothModes(async api => {
       const user = await api.create('secretive')
       const stored = await api.server.store.users.find('svc', user.id)
@@ -359,7 +359,7 @@ export const userAttacks: readonly Attack[] = [
   },
   {
     attack: 'sends prototypes, wrong types, deep or huge bodies, bad encodings and hostile filters',
-    outcome: 'is answered 400 or 413 with a description, never 500, and nothing is made',
+    outcome: '400 or 413 with a description, and nothing is created',
     attempt: inBothModes(async api => {
       const before = await api.server.store.users.count('svc')
       const json = { 'content-type': 'application/json' }
@@ -395,9 +395,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack:
-      'sends quotes by the thousand, as a version or a filter, with the token of any user or the right to look up ids',
-    outcome: 'is told 400 at once',
+    attack: 'sends thousands of quotes as a version or a filter',
+    outcome: 'is refused with 400 immediately',
     attempt: inBothModes(async api => {
       const elapsed = cpuStopwatch()
       const headers = { 'if-match': `x${'"'.repeat(15_000)}x` }
@@ -409,8 +408,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sends a body with a content type that is none, and fills the log with faults',
-    outcome: 'is answered 400 everywhere, and nothing is logged as a fault',
+    attack: 'sends an invalid content type, to fill the log with faults',
+    outcome: '400 at every endpoint, and nothing is logged as a fault',
     attempt: inBothModes(async api => {
       for (const type of [';', 'x y', 'application/', 'a/b/c']) {
         for (const path of ['/Users', '/Groups', '/scim/v2/Users', '/oauth/token']) {
@@ -423,8 +422,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'makes a user who allows a client a scope that it may be given one day, or does so unseen',
-    outcome: 'is refused, and what is allowed stands in the audit trail',
+    attack: 'creates approvals for scopes that the client does not have, or without audit',
+    outcome: 'is refused, and valid approvals are audited',
     attempt: inBothModes(async api => {
       const bodyWith = (...scopes: readonly string[]) =>
         newUserBody('consenting', { approvals: scopes.map(scope => ({ clientId: 'app', scope, status: 'APPROVED' })) })
@@ -440,8 +439,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'sets the password of another user through the API, and leaves no trace of who did',
-    outcome: 'is named in the audit trail, as is a client whose password is refused',
+    attack: 'sets the password of another user by the API without a trace',
+    outcome: 'the caller is audited, even if the password is refused',
     attempt: inBothModes(async api => {
       const { id } = await api.create('reset')
       const set = (password: string) => api.send('PUT', `/Users/${id}/password`, { password }, { by: 'setter' })
@@ -455,8 +454,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'guesses the passwords that many users choose, and those that the account itself suggests',
-    outcome: 'finds none in standard: no way to set a password takes them, in whatever disguise',
+    attack: 'guesses common passwords, and those derived from the account',
+    outcome: 'in standard, they cannot be set, in any spelling',
     attempt: async () => {
       const api = await startUserServer('standard')
       const { id } = await api.create('eve.adams', { name: { givenName: 'Eve', familyName: 'Adams' } })
@@ -474,8 +473,8 @@ export const userAttacks: readonly Attack[] = [
     },
   },
   {
-    attack: 'lists the users of a zone with a scope that is for looking up ids',
-    outcome: 'must name each user, in every alternative of the filter',
+    attack: 'lists the users of a zone with the scope scim.userids',
+    outcome: 'the filter must name each user in every alternative',
     attempt: inBothModes(async api => {
       for (const filter of [
         'origin eq "svc"',
@@ -490,8 +489,8 @@ export const userAttacks: readonly Attack[] = [
     }),
   },
   {
-    attack: 'calls /Users with the scope for one kind of request to make another',
-    outcome: 'is refused with the missing scopes, before the body is read',
+    attack: 'calls /Users with the scope of another method',
+    outcome: 'is refused with the missing scopes before the body is read',
     attempt: inBothModes(async api => {
       const { id } = await api.create('target')
       const cases: readonly (readonly [UserCallerId, string, string])[] = [

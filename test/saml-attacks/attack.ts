@@ -1,5 +1,5 @@
-// What the collection is made of: classes of attack, each with messages that a server must refuse and with genuine ones that
-// it must take, so that no server passes by refusing everything.
+// The types of the collection: classes of attack, each with forged messages, which a server must refuse, and genuine ones,
+// which it must accept, so that no server passes by refusing everything.
 import type { KnownServiceProvider, SamlIdp } from '../support/saml/saml-idp.ts'
 import type { ResponseParts } from '../support/saml/saml-parts.ts'
 import type { SamlTestKey } from '../support/saml/saml-signing.ts'
@@ -7,56 +7,56 @@ import type { SamlTestKey } from '../support/saml/saml-signing.ts'
 /** `acs`: a response posted to the assertion consumer service; `bearer`: an assertion at the token endpoint (RFC 7522). */
 export type Endpoint = 'acs' | 'bearer'
 
-/** The attacker's own account at the provider: every genuine message is about it. */
+/** The attacker's own account at the provider, used in every genuine message. */
 export const MALLORY = 'mallory'
-/** The account that forged messages are about. */
+/** The account used in forged messages. */
 export const VICTIM = 'victim'
 
-/** What an attacker has: messages of the provider about an account of theirs, and keys that are not trusted. */
+/** The means of an attacker: messages of the provider about their own account, and untrusted keys. */
 export interface Means {
   readonly endpoint: Endpoint
-  /** The provider that the server trusts. Its key signs what the attacker was given, or what a careless provider would sign. */
+  /** The trusted provider. Its key signs genuine messages, and what a careless provider would sign. */
   readonly idp: SamlIdp
-  /** Another provider that the same server trusts, for users of its own. */
+  /** Another trusted provider with its own users. */
   readonly rival: SamlIdp
-  /** A key of the attacker's, with a certificate that names the provider. */
+  /** A key of the attacker, with a certificate in the name of the provider. */
   readonly ownKey: SamlTestKey
-  /** What genuine messages have in common: whom they are about, and the request that they answer. */
+  /** Common parts of genuine messages: subject and request. */
   readonly parts: ResponseParts
-  /** The server attacked. */
+  /** The attacked server. */
   readonly to: KnownServiceProvider
-  /** Its certificate for encryption; without one, there are no attacks with encrypted messages. */
+  /** Its encryption certificate, required for encrypted messages. */
   readonly encryptTo?: string | undefined
   readonly now: Date
-  /** An id that no message had before; the same as long as a message is sent several times. */
+  /** A new id for each message; the same if a message is sent several times. */
   readonly unique: string
 }
 
-/** XML to be sent, or its bytes where it is no proper UTF-8. */
+/** The XML, or its bytes if they are not valid UTF-8. */
 export type Forged = string | Buffer
 
-/** A message that must be taken or refused. */
+/** A message that must be accepted or refused. */
 export interface SamlMessage {
-  /** What is special about it. */
+  /** The special property of the message. */
   readonly name: string
-  /** Where it can be sent; to both endpoints unless it says otherwise. */
+  /** The only applicable endpoint; both by default. */
   readonly only?: Endpoint
   /** Needs `encryptTo`. */
   readonly isEncrypted?: true
-  /** Is about the request that it answers; others may also be sent without one. */
+  /** Depends on a request; others may also be sent without one. */
   readonly isAnswer?: true
   readonly forge: (means: Means) => Forged | Promise<Forged>
 }
 
 /** A message that must be refused. */
 export interface SamlAttack extends SamlMessage {
-  /** Where it was published, if not where the rest of its class was. */
+  /** The publication, if it differs from the class. */
   readonly source?: string
-  /** One of these words of Latchkey's audit trail says why. */
+  /** The accepted reasons in Latchkey's audit trail. */
   readonly reasons: readonly string[]
-  /** Taken is right too, if the user is this one to the letter: the message means them. */
+  /** The message may also be accepted if the user name is exactly this one. */
   readonly means?: string
-  /** Is sent twice: taken once, then refused. */
+  /** Sent twice: accepted once, then refused. */
   readonly isReplay?: true
 }
 
@@ -65,7 +65,7 @@ export interface AttackClass {
   readonly name: string
   /** CVE numbers, papers and sections of the standards. */
   readonly sources: readonly string[]
-  /** Genuine messages that are like the attacks in everything but the attack. */
+  /** Genuine messages that are similar to the attacks. */
   readonly controls: readonly SamlMessage[]
   readonly attacks: readonly SamlAttack[]
 }

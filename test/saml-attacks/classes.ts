@@ -24,7 +24,7 @@ import { voidCanonicalization } from './classes/void-canonicalization.ts'
 import { wrapping } from './classes/wrapping.ts'
 import { wrongElement } from './classes/wrong-element.ts'
 
-/** All of them. */
+/** All classes of attack. */
 export const CLASSES: readonly AttackClass[] = [
   wrapping,
   unsigned,

@@ -1,4 +1,4 @@
-// A Latchkey server that messages of the collection are sent to, at its assertion consumer and at its token endpoint.
+// A Latchkey server that receives messages of the collection at its assertion consumer and token endpoint.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
 import { createSamlIdp } from '../support/saml/saml-idp.ts'
@@ -18,20 +18,20 @@ const CLIENT = ['carrier', 'secret'] as const
 /** Paths of the default zone. */
 export const PATHS = { acs: '/saml/SSO/alias/latchkey', bearer: '/oauth/token/alias/latchkey' } as const
 
-/** What came of a message. */
+/** The result of a message. */
 export interface Outcome {
   readonly answer: TestAnswer
-  /** The name that a user was signed in by; `somebody` if it is not known. */
+  /** The name of the signed-in user; `somebody` if unknown. */
   readonly externalUser?: string | undefined
-  /** Words of the audit trail. */
+  /** Reasons in the audit trail. */
   readonly reasons: readonly (string | undefined)[]
-  /** Other events, of which there are none after a refusal. */
+  /** Other events; none after a refusal. */
   readonly others: readonly string[]
   readonly milliseconds: number
   readonly means: Means
 }
 
-/** A server that trusts both providers of the collection; in the zone `z1` it trusts others of the same names. */
+/** A server that trusts both providers of the collection, and in the zone `z1` others with the same names. */
 export interface SamlTarget {
   readonly server: TestServer
   at(endpoint: Endpoint): Target
@@ -40,12 +40,12 @@ export interface SamlTarget {
    * answer to a request of a new browser if it is about that; both are read by the same code.
    */
   send(endpoint: Endpoint, message: SamlMessage | SamlAttack, given?: Means): Promise<Outcome>
-  /** Sends an attack, which must be refused or mean the user that it says; answers what went wrong otherwise. */
+  /** Sends an attack, which must be refused or sign in the expected user; returns the deviations. */
   complaints(endpoint: Endpoint, attack: SamlAttack): Promise<readonly string[]>
   stop(): Promise<void>
 }
 
-/** A message that is refused must cost no more, however large it is. Generous: other tests run at the same time. */
+/** The time limit for a refused message of any size. Generous, because other tests run at the same time. */
 const MAX_MILLISECONDS = 5000
 
 const clock = createTestClock()
@@ -86,7 +86,7 @@ function encryptionCertificateIn(metadata: string): string {
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----`
 }
 
-/** Starts it; the test stops it. */
+/** Starts the server; the test stops it. */
 export async function startSamlTarget(mode: CompatibilityMode): Promise<SamlTarget> {
   const server = await startServer({ mode, clock, config: { bootstrap } })
   const encryptTo = encryptionCertificateIn((await server.send('/saml/metadata')).text)
@@ -97,7 +97,7 @@ export async function startSamlTarget(mode: CompatibilityMode): Promise<SamlTarg
     return { endpoint, to, clock, keys, encryptTo }
   }
 
-  /** Once for the servers of both modes, if the message is about no request. */
+  /** Generated once for the servers of both modes if the message is independent of the request. */
   async function forged(endpoint: Endpoint, message: SamlMessage | SamlAttack, means: Means): Promise<string> {
     const isShared = message.isAnswer !== true && !('isReplay' in message)
     const known = isShared ? forgedBefore[endpoint].get(message) : undefined
@@ -153,7 +153,7 @@ export async function startSamlTarget(mode: CompatibilityMode): Promise<SamlTarg
       return found
     }
     if (others.length > 0) found.push(`${attack.name}: ${others.join()}`)
-    // What is too long for a request, or nothing at all, is no message.
+    // An overlong or empty request contains no message.
     const isMessage = answer.status !== 413 && attack.reasons.length > 0
     const isTold = reasons.length === 1 && reasons.every((reason = '') => attack.reasons.includes(reason))
     if (isMessage && !isTold) found.push(`${attack.name}: the audit trail says ${reasons.join() || 'nothing'}`)

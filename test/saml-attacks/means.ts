@@ -8,12 +8,12 @@ import type { Endpoint, Forged, Means, SamlMessage } from './attack.ts'
 import { MALLORY } from './attack.ts'
 import { CLASSES } from './classes.ts'
 
-/** A server to be attacked. */
+/** The attacked server. */
 export interface Target {
   readonly endpoint: Endpoint
   readonly to: KnownServiceProvider
   readonly clock: Clock
-  /** Keys of the two providers that it trusts. */
+  /** Keys of the two trusted providers. */
   readonly keys: { readonly idp: SamlTestKey; readonly rival: SamlTestKey }
   readonly entityIds?: { readonly idp: string; readonly rival: string }
   readonly encryptTo?: string | undefined
@@ -24,7 +24,7 @@ export const ENTITY_IDS = { idp: 'https://idp.example/saml', rival: 'https://riv
 
 const ownKey = samlTestKey()
 
-/** Makes what attackers have; `inResponseTo` is the request that the server waits for an answer to. */
+/** Creates the means of an attacker; `inResponseTo` is the pending request of the server. */
 export function createMeans({ endpoint, to, clock, keys, entityIds = ENTITY_IDS, encryptTo }: Target) {
   const idp = createSamlIdp({ clock, to, key: keys.idp, entityId: entityIds.idp })
   const rival = createSamlIdp({ clock, to, key: keys.rival, entityId: entityIds.rival })
@@ -45,13 +45,13 @@ export function createMeans({ endpoint, to, clock, keys, entityIds = ENTITY_IDS,
 export const encodedFor = (endpoint: Endpoint, message: Forged): string =>
   Buffer.from(message).toString(endpoint === 'acs' ? 'base64' : 'base64url')
 
-/** Whether the message can be sent there. */
+/** Whether the message can be sent to the endpoint. */
 export const fits = (
   { only, isEncrypted }: SamlMessage,
   { endpoint, encryptTo }: Pick<Target, 'endpoint' | 'encryptTo'>,
 ): boolean => (only ?? endpoint) === endpoint && (isEncrypted !== true || encryptTo !== undefined)
 
-/** What of the classes can be sent there. */
+/** The applicable messages of the classes. */
 export const classesFor = (target: Pick<Target, 'endpoint' | 'encryptTo'>) =>
   CLASSES.map(each => ({
     ...each,

@@ -12,13 +12,13 @@ import { defaultBootstrap, startServer } from '../support/server.ts'
 
 const PROGRAM = join(import.meta.dirname, 'run.ts')
 
-describe('the command that sends the collection to a server', () => {
+describe('run.ts', () => {
   let folder: string
   let server: TestServer
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'saml-attacks-'))
     const port = await freePort()
-    // One after the other: the first makes the keys of both.
+    // Sequentially, because the first call creates the keys of both.
     const metadata = [await run('--metadata=idp'), await run('--metadata=rival')]
     const identity_providers = metadata.map(({ stdout }, index) => ({
       originKey: `provider-${index}`,
@@ -27,7 +27,7 @@ describe('the command that sends the collection to a server', () => {
       config: { metaDataLocation: stdout.trim(), allowIdpInitiated: true },
     }))
     server = await startServer({
-      clock: createTestClock(Date.now()), // the command has the clock of the machine
+      clock: createTestClock(Date.now()), // the command uses the system clock
       config: { base_url: `http://127.0.0.1:${port}`, bootstrap: { ...defaultBootstrap, identity_providers } },
     })
     await server.app.http.listen({ port, host: '127.0.0.1' })
@@ -37,7 +37,7 @@ describe('the command that sends the collection to a server', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** Runs it to its end, whatever the exit code. */
+  /** Runs the command, with any exit code. */
   const run = (...args: readonly string[]): Promise<{ readonly stdout: string; readonly code: number }> =>
     promisify(execFile)(process.execPath, [PROGRAM, ...args], { cwd: folder }).then(
       ({ stdout }) => ({ stdout, code: 0 }),
@@ -46,7 +46,7 @@ describe('the command that sends the collection to a server', () => {
   const send = (entityId: string) =>
     run('--class', 'wrong audience', '--entity-id', entityId, '--acs', `${server.baseUrl}/saml/SSO/alias/latchkey`)
 
-  it('says of every message what became of it', async () => {
+  it('prints the result of every message', async () => {
     const { stdout, code } = await send('latchkey')
     assert.equal(code, 0, stdout)
     const rows = stdout.trim().split('\n')
@@ -55,7 +55,7 @@ describe('the command that sends the collection to a server', () => {
     assert.ok(rows.slice(2).every(row => row.endsWith('| refused |')))
   })
 
-  it('fails at a server that refuses everything', async () => {
+  it('fails for a server that refuses every message', async () => {
     const { stdout, code } = await send('another-name')
     assert.equal(code, 1)
     assert.equal(stdout, '')

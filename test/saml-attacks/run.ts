@@ -1,4 +1,4 @@
-// Sends the collection to a server given on the command line and prints a table. README.md says how.
+// Sends the collection to a server given on the command line and prints a table. See README.md.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../src/base/clock.ts'
@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
 
 const entityIds = { idp: options.idp, rival: options.rival }
 
-/** The keys of both providers: of the file, which is made if it is not there. */
+/** The keys of both providers from the file, which is created if missing. */
 function keysOf(file: string): Target['keys'] {
   if (!existsSync(file)) {
     const made: Target['keys'] = { idp: samlTestKey(), rival: samlTestKey() }
@@ -42,7 +42,7 @@ function keysOf(file: string): Target['keys'] {
   return JSON.parse(readFileSync(file, 'utf8')) as Target['keys'] // written by the line above
 }
 
-/** What a server answered, as far as sign-ins and refusals differ by it. */
+/** The parts of a response that distinguish sign-ins from refusals. */
 interface Reaction {
   readonly text: string
   readonly status: number
@@ -73,7 +73,7 @@ async function post(target: Target, message: Forged): Promise<Reaction> {
   }
 }
 
-/** One line of the table. */
+/** A row of the table. */
 interface Row {
   readonly class: string
   readonly message: string

@@ -1,4 +1,4 @@
-// The collection against a real server in both modes, at the assertion consumer and at the token endpoint. See README.md.
+// Runs the collection against a real server in both modes, at the assertion consumer and the token endpoint. See README.md.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { classesFor } from './means.ts'
 const ENDPOINTS: readonly Endpoint[] = ['acs', 'bearer']
 
 for (const mode of MODES) {
-  describe(`the collection of SAML attacks, ${mode}`, () => {
+  describe(`SAML attacks in ${mode}`, () => {
     let target: SamlTarget
     before(async () => {
       target = await startSamlTarget(mode)
@@ -25,7 +25,7 @@ for (const mode of MODES) {
       describe(endpoint === 'acs' ? 'at the assertion consumer' : 'at the token endpoint', () => {
         for (const { name, controls, attacks: all } of classesFor({ endpoint, encryptTo: 'read from the metadata' })) {
           const attacks = [...thinned(all, 1)]
-          it(`${name}: takes ${controls.length} genuine messages, refuses ${attacks.length} forged ones`, async () => {
+          it(`${name}: accepts ${controls.length} genuine messages, refuses ${attacks.length} forged ones`, async () => {
             const { server } = target
             const wrong: string[] = []
             for (const control of controls) {
@@ -46,7 +46,7 @@ for (const mode of MODES) {
 }
 
 describe('README.md of the collection', () => {
-  it('has a row for every class', () => {
+  it('lists every class', () => {
     const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8')
     for (const { name, attacks } of CLASSES) assert.ok(readme.includes(`| ${name} | ${attacks.length} |`), name)
   })
