@@ -1,4 +1,4 @@
-// What tests of the authorization endpoint share: clients for each rule, and requests of them.
+// Shared by tests of the authorization endpoint: clients for each rule, and their requests.
 import type { Browser, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 

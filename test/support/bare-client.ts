@@ -1,6 +1,6 @@
 import type { Client } from '../../src/model/clients/client.ts'
 
-/** A client of the default zone that may do nothing, with the given members. */
+/** A client of the default zone without rights, with the given members. */
 export const bareClient = (members: Partial<Client> = {}): Client => ({
   zoneId: 'svc',
   clientId: 'app',

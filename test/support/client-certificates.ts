@@ -60,7 +60,7 @@ interface CertificateRequestOptions {
   readonly name?: Buffer
   readonly issuer?: TestCertificate
   readonly isAuthority?: boolean
-  /** Of an authority: how many others may stand below it. */
+  /** Path length constraint of an authority. */
   readonly pathLength?: number
   /** Further extensions: the content of the identifier in hexadecimal, and the value in DER. */
   readonly extensions?: readonly { readonly id: string; readonly isCritical: boolean; readonly value: Buffer }[]
@@ -138,7 +138,7 @@ export const onlyHostsOf = (domain: string) => ({
   value: sequence(tagged(0xa0, sequence(tagged(0x82, Buffer.from(domain))))),
 })
 
-/** As proxies write a certificate: RFC 9440, nginx, Apache, and plain base64. */
+/** Certificate headers of proxies: RFC 9440, nginx, Apache, and plain base64. */
 export const FORWARDED = {
   'RFC 9440': ({ raw }: TestCertificate) => `:${raw.toString('base64')}:`,
   nginx: ({ pem }: TestCertificate) => encodeURIComponent(pem),

@@ -30,10 +30,10 @@ export const clientRecords = fc
     allowedproviders: optional(fc.uniqueArray(name)),
     required_user_groups: fc.uniqueArray(name),
     token_salt: optional(anyText),
-    // No lone surrogates, which no text of a request can hold, and no member that reaches into a prototype: both are refused.
+    // No lone surrogates and no members like `__proto__`: both are refused.
     note: optional(fc.jsonValue({ maxDepth: 3 }).filter(value => !/\\u|"__proto__":/.test(JSON.stringify(value)))),
   })
-  .map(json => JSON.parse(JSON.stringify(json)) as Readonly<Record<string, unknown>>) // as it is sent
+  .map(json => JSON.parse(JSON.stringify(json)) as Readonly<Record<string, unknown>>) // as sent
 
 /** The expected response for such a record, without the time of its last change. */
 export function documented(json: Readonly<Record<string, unknown>>): Record<string, unknown> {

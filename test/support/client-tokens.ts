@@ -18,7 +18,7 @@ export function clientTokens(server: TestServer): (id: string, host?: string) =>
   }
 }
 
-/** A request by a caller whose token `tokenOf` gives. */
+/** A request by a caller with a token from `tokenOf`. */
 export type CallerRequest<C extends string> = TestRequest & { readonly by?: C }
 
 /** Sends requests with a JSON body, or a string as it is, by default with the token of `root`. */

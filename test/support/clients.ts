@@ -38,7 +38,7 @@ export type Caller = keyof typeof CALLERS
 
 /** A Host header of the other zone. */
 export const HOST_OF_Z1 = 'z1.localhost:8080'
-/** The header that leads an administrator there. */
+/** The header with which administrators address it. */
 export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
 
 const bootstrap = {
@@ -62,7 +62,7 @@ const bootstrap = {
       name: 'Zone 1',
       bootstrap: {
         clients: [
-          caller('z1-writer', ['jobs.run'], ['taken.scope']), // a namesake of the administrator from outside
+          caller('z1-writer', ['jobs.run'], ['taken.scope']), // the same id as an administrator of the default zone
           caller('pretender', ['zones.svc.admin', 'zones.z1.admin']),
           caller('native', ['clients.admin']),
           caller('changer', ['jobs.run']),

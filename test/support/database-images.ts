@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/open.ts'
 import { createTestClock } from './clock.ts'
 
 let migrated: Promise<Uint8Array> | undefined
-/** With the records of a configuration: the next server of it starts as if once more. */
+/** An image with the records of a configuration: the next server with it starts like after a restart. */
 const prepared = new Map<string, Uint8Array>()
 
 /** A database for one server. */

@@ -7,7 +7,7 @@ import { administer, postgresUrl } from './postgres.ts'
 
 const ALL_KINDS = ['sqlite', 'postgres'] as const
 
-/** The databases that every test of the store, and the HTTP tests that care, run on; SQLite alone in a fast run. */
+/** The databases for tests of the store and for HTTP tests that depend on it; only SQLite in a fast run. */
 export const DATABASE_KINDS = ALL_KINDS.filter(
   kind => kind === 'sqlite' || process.env['LATCHKEY_TEST_FAST'] === undefined,
 )
@@ -35,7 +35,7 @@ export async function freshDatabase(kind: DatabaseKind): Promise<TestDatabase> {
   return freshDatabaseOn(await postgresUrl())
 }
 
-/** Makes a database that nobody else uses on a PostgreSQL, by the URL of a superuser. */
+/** Creates a separate database on a PostgreSQL, by the URL of a superuser. */
 export async function freshDatabaseOn(server: string): Promise<TestDatabase> {
   const name = `latchkey_${randomBytes(8).toString('hex')}`
   await administer(server, `create database ${name} template template0 encoding 'UTF8'`)
@@ -44,7 +44,7 @@ export async function freshDatabaseOn(server: string): Promise<TestDatabase> {
   return { url: url.href, drop: () => administer(server, `drop database ${name} with (force)`) }
 }
 
-/** Runs statements past the store, to bring a database to the state of an earlier version. */
+/** Runs statements without the store, for example to restore the state of an earlier version. */
 export async function runStatements({ url }: TestDatabase, ...statements: readonly string[]): Promise<void> {
   if (!url.startsWith('sqlite:')) return administer(url, ...statements)
   const raw = new DatabaseSync(url.slice('sqlite:'.length))

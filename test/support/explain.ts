@@ -21,7 +21,7 @@ const client = (id: string, more: object = {}) => ({
   ...more,
 })
 
-/** Beside the usual accounts and auditors. */
+/** In addition to the default accounts and auditors. */
 export const explainBootstrap = {
   ...auditBootstrap,
   groups: [...auditBootstrap.groups, { displayName: 'team.all' }, { displayName: 'club' }],

@@ -11,7 +11,7 @@ export function element(tag: number, ...parts: readonly (Buffer | string)[]): Bu
   return Buffer.concat([header, content])
 }
 
-/** A message of LDAP: its number, and the operation that it answers. */
+/** An LDAP message: its id and its operations. */
 export const message = (id: number, ...parts: readonly Buffer[]): Buffer =>
   element(0x30, element(0x02, Buffer.from([id])), ...parts)
 
@@ -32,7 +32,7 @@ export const foundEntry = (dn: string, attributes: Readonly<Record<string, reado
     ),
   )
 
-/** One that runs. */
+/** A running directory. */
 export interface FakeDirectory {
   readonly port: number
   readonly url: string
@@ -52,7 +52,7 @@ export async function startFakeDirectory(
   const chunks: Buffer[] = []
   const server = createServer(socket => {
     connections.push(socket)
-    socket.on('error', () => {}) // the other side ends it whenever it likes
+    socket.on('error', () => {}) // the other side may close it at any time
     socket.on('data', bytes => {
       chunks.push(bytes)
       // Every message that the tests send comes in one piece; beyond 127 bytes its length has more than one.

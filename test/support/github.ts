@@ -17,7 +17,7 @@ export interface GithubRequest {
   readonly form: URLSearchParams
 }
 
-/** A body, or whatever is done with the response itself. */
+/** A body, or a function that handles the response. */
 export type GithubAnswer = { readonly status?: number; readonly body: unknown } | ((response: ServerResponse) => void)
 
 /** A code that the provider has issued. */
@@ -27,14 +27,14 @@ interface Issued {
   readonly challenge: string | undefined
 }
 
-/** A provider that runs. */
+/** A running provider. */
 export interface Github {
   readonly url: string
   /** Requests to the token and userinfo endpoints so far. */
   readonly requests: GithubRequest[]
   /** The user who is signed in there. */
   person: unknown
-  /** Answer the next requests in place of the provider; undefined lets it answer itself. */
+  /** Override the next responses; undefined for the default. */
   answers: { token?: GithubAnswer | undefined; user?: GithubAnswer | undefined }
   /** Issues a code for the authorization URL, as if the user had agreed. */
   agree(address: URL): { readonly code: string; readonly state: string }

@@ -68,7 +68,7 @@ const bootstrap = {
 
 /** A Host header of the other zone. */
 export const HOST_OF_Z1 = 'z1.localhost:8080'
-/** The header that leads an administrator there. */
+/** The header with which administrators address it. */
 export const TO_Z1 = { 'x-identity-zone-id': 'z1' }
 
 type Members = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-// Shared by attacks on second factors: a zone that requires one, and marissa, of whom the attacker has only the password.
+// Shared by attacks on second factors: a zone that requires one, and marissa, whose password the attacker knows.
 import assert from 'node:assert/strict'
 import { authorizeBootstrap, signedIn } from './authorize.ts'
 import { MODES } from './oauth.ts'
@@ -16,10 +16,10 @@ export interface Guarded {
   readonly owner: Browser
 }
 
-/** Where everything leads that is asked with the password alone. */
+/** The redirect of every request with only the password. */
 export const FACTOR_PAGE = 'http://localhost:8080/second_factor'
 
-/** Runs the attempt in both modes; in each browsers may be remembered for thirty days. */
+/** Runs the attack in both modes; browsers may be remembered for thirty days. */
 export async function guarded(
   attempt: (guarded: Guarded) => Promise<void>,
   bootstrap: Readonly<Record<string, unknown>> = {},

@@ -1,6 +1,6 @@
 import type { Send, TestAnswer, TestRequest } from './inject.ts'
 
-/** A browser without a window: follows nothing, keeps cookies. */
+/** A minimal browser: keeps cookies, and follows no redirects. */
 export interface Browser {
   readonly cookies: Map<string, string>
   send(path: string, request?: TestRequest): Promise<TestAnswer>

@@ -6,7 +6,7 @@ export interface TestRequest {
   readonly method?: string
   /** Parameters of the query. */
   readonly query?: Readonly<Record<string, string>>
-  /** A form body: its parameters, or the text as it is to be sent. */
+  /** A form body: its parameters, or the encoded text. */
   readonly form?: Readonly<Record<string, string>> | string
   /** A body of another kind, with its own content type in `headers`. */
   readonly body?: string | Buffer
@@ -25,7 +25,7 @@ export interface TestAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
   /** The body as JSON, of the type that the test expects; throws if it is not JSON. */
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a test says what it expects, and then asserts it
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- a test declares the expected type, and asserts the content
   json<T = Record<string, unknown>>(): T
   /** Location header, parsed; throws when there is none. */
   location(): URL
@@ -36,7 +36,7 @@ export interface TestAnswer {
 /** Sends a request to a test server. */
 export type Send = (path: string, request?: TestRequest) => Promise<TestAnswer>
 
-/** Requests have the host of the base URL unless they name another. */
+/** Requests have the host of the base URL by default. */
 export function sender({ http }: Pick<App, 'http'>, baseUrl: string): Send {
   return async (path, request = {}) => {
     const { form, body, basic, bearer } = request

@@ -1,4 +1,4 @@
-// What tests of invitations share: a server with clients that invite, providers with e-mail domains, and the requests.
+// Shared by tests of invitations: a server with inviting clients and providers with email domains, and requests.
 import assert from 'node:assert/strict'
 import { tokensOf } from './oauth.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
@@ -69,7 +69,7 @@ export interface InviteApi {
   linkFor(email: string, request?: InviteRequest): Promise<{ readonly path: string; readonly code: string }>
 }
 
-/** What the server of `startInvitationServer` begins with. */
+/** The bootstrap of `startInvitationServer`. */
 export const inviteBootstrap = {
   ...defaultBootstrap,
   groups: [...defaultBootstrap.groups, { displayName: 'scim.invite' }, { displayName: 'svc.admin' }],

@@ -4,10 +4,10 @@ import { pathToFileURL } from 'node:url'
 
 const urlOf = (source: string): string => pathToFileURL(join(import.meta.dirname, '../../src', source)).href
 
-/** What starts the server, and what the first request for a page or a management API loads to register their routes. */
+/** The modules that start the server, and those that the first request for a page or a management API loads for its routes. */
 const STARTS = ['main.ts', 'app/login.ts', 'app/admin.ts']
 
-/** The addresses of all modules that these load; unless given, those of a server of which every route is registered and none used. */
+/** The URLs of all modules that these load; by default those of a server with all routes registered and none used. */
 export function loadedAtStart(sources: readonly string[] = STARTS): readonly string[] {
   const code = `
     import { registerHooks } from 'node:module'

@@ -1,5 +1,5 @@
-// What tests of external login servers share: a server with the client of a login server, clients that users sign in for,
-// and providers, for one of which it may not assert users.
+// Shared by tests of external login servers: a server with the client of a login server, clients of users, and providers,
+// including one whose users it may not assert.
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { tokensOf } from './oauth.ts'

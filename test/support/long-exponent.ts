@@ -9,7 +9,7 @@ function textOf(number: bigint): string {
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex').toString('base64url')
 }
 
-/** The number that times `value` is 1 modulo `modulus`; undefined if there is none. */
+/** The modular inverse of `value`; undefined if there is none. */
 function inverseOf(value: bigint, modulus: bigint): bigint | undefined {
   let [rest, next, factor, nextFactor] = [modulus, value, 0n, 1n]
   while (next !== 0n) {

@@ -33,7 +33,7 @@ export interface MailServerOptions {
   readonly port?: number
 }
 
-/** A mail server that runs. */
+/** A running mail server. */
 export interface MailServer {
   readonly port: number
   readonly received: readonly ReceivedMail[]
@@ -46,7 +46,7 @@ export interface MailServer {
 
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
-/** Of every server with TLS; signed by itself. */
+/** The self-signed certificate of servers with TLS. */
 export const CERTIFICATE = certificateOf(key, { name: 'mail.example', address: '127.0.0.1' })
 
 /** Starts a server; the test stops it. */

@@ -21,10 +21,10 @@ export const WITHOUT_MARIADB =
     ? 'MariaDB is another program'
     : !(existsSync(SERVER) && existsSync(INSTALLER)) && 'MariaDB is not installed'
 
-/** A server that runs. */
+/** A running server. */
 export interface MariaDb {
   readonly port: number
-  /** The file with the certificate that it shows, for `localhost`, which nothing trusts unless told. */
+  /** The file with its certificate for `localhost`, which is not trusted by default. */
   readonly certificateFile: string
 }
 
@@ -33,7 +33,7 @@ let running: Promise<MariaDb> | undefined
 /** Starts the server when first asked. */
 export const mariaDb = (): Promise<MariaDb> => (running ??= start())
 
-/** The account that may do everything. */
+/** The administrator account. */
 export const ADMINISTRATOR = { user: 'latchkey', password: 'latch key/#?' }
 
 /** Connects as administrator, perhaps to a database. The caller ends the connection. */

@@ -13,7 +13,7 @@ export interface Published {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Where documents are published. */
+/** The server that publishes the documents. */
 export interface DocumentServer {
   /** The id of the client whose document is at the path. */
   id(path: string): string

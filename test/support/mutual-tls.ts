@@ -7,11 +7,11 @@ import type { ServerOptions } from './server.ts'
 
 const bank = (commonName: string) => nameOf([['O', 'Bank']], [['CN', commonName]])
 
-/** Authorities: one that the operator trusts, an intermediate one of it, and a stranger. */
+/** Authorities: a trusted one, its intermediate one, and an untrusted one. */
 export const authority = issue({ name: bank('authority'), isAuthority: true })
 const stranger = issue({ name: bank('authority'), isAuthority: true })
 
-/** Certificates by what they are. */
+/** Certificates by kind. */
 export const certificates = {
   client: issue({ issuer: authority, name: bank('client'), usages: ['client'], dns: ['Client.example'] }),
   names: issue({
@@ -78,7 +78,7 @@ export const certificateClients = [
   },
 ]
 
-/** Options of a server whose trusted proxy is whoever connects to it; in uaa with the protocol switched on. */
+/** Options of a server that trusts every proxy; in uaa with mutual TLS enabled. */
 export const behindProxy = (
   mode: CompatibilityMode = 'standard',
   { mutualTls = {}, ...config }: { readonly mutualTls?: object } & Readonly<Record<string, unknown>> = {},

@@ -23,7 +23,7 @@ export const SERVICE = ['service', 'service-secret'] as const
 /** Credentials of the resource server, which may introspect. */
 export const RESOURCE = ['resource', 'resource-secret'] as const
 
-/** What a refusal must be: `status error` in each mode, where one text stands for both, and its description. */
+/** An expected refusal: `status error` for each mode or for both, and its description. */
 export interface Refusal {
   readonly want: string | Readonly<Record<CompatibilityMode, string>>
   readonly description?: string | RegExp | Readonly<Record<CompatibilityMode, string>>
@@ -41,7 +41,7 @@ export const NO_CREDENTIALS = {
 export const issuedBy = (server: TestServer): number =>
   server.events.filter(({ type }) => type === 'TokenIssuedEvent').length
 
-/** Sends a request that must be refused, and checks what all refusals have in common: nothing issued, nothing stored, JSON. */
+/** Sends a request that must be refused, and asserts that the response is JSON and nothing is issued or stored. */
 export async function refused(
   server: TestServer,
   mode: CompatibilityMode,
@@ -54,7 +54,7 @@ export async function refused(
   assert.equal(`${answer.status} ${String(error)}`, typeof want === 'string' ? want : want[mode], answer.text)
   if (description instanceof RegExp) assert.match(String(text), description)
   else if (description) assert.equal(text, typeof description === 'string' ? description : description[mode])
-  // Of every API in `standard`, and a subject of its own: see resource-metadata.test.ts.
+  // In `standard`, for every API: see resource-metadata.test.ts.
   const header = answer.headers['www-authenticate']?.toString().replace(/, resource_metadata="[^"]*"/, '')
   if (challenge === null) assert.equal(header, undefined)
   else if (typeof challenge === 'string') assert.equal(header, challenge)
@@ -102,7 +102,7 @@ export const refresh = (
 ): Promise<TestAnswer> =>
   server.token({ grant_type: 'refresh_token', refresh_token: token, ...form }, basic ? { basic } : {})
 
-/** A JWT whose signature, issuer and expiry a foreign library checked against the published keys. */
+/** A JWT verified by an independent library with the published keys, including issuer and expiry. */
 export async function verified(
   server: TestServer,
   token: string,
@@ -146,7 +146,7 @@ export async function changeClient(server: TestServer, clientId: string, change:
 
 const random = createRandom()
 
-/** A code as /oauth/authorize would have stored it for the usual user and the autoapproved client; answers its value. */
+/** Stores a code like /oauth/authorize, by default for the usual user and the auto-approved client; returns its value. */
 export async function insertCode(
   server: TestServer,
   { userName = 'marissa', ...change }: Partial<AuthorizationCode> & { userName?: string } = {},

@@ -9,7 +9,7 @@ import { epochSeconds } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { inTurn, rsaCryptoKeys } from './rsa-keys.ts'
 
-/** The issuer that tokens of the provider name unless a test says otherwise. */
+/** The default issuer of the provider's tokens. */
 export const CORP = 'https://corp.example'
 
 /** Our client id there. */
@@ -48,7 +48,7 @@ export async function createOidcProvider(clock: Clock, { alg = 'RS256', kid = 'c
   }
 }
 
-/** The provider's public key as a shared secret, which is what an attacker would sign HS256 with. */
+/** The provider's public key as a shared secret, for forged HS256 signatures. */
 export const publicKeyAsSecret = ({ pem }: OidcProvider): Uint8Array => {
   assert.equal(createPublicKey(pem).type, 'public')
   return new TextEncoder().encode(pem)

@@ -1,10 +1,10 @@
-// Requests made from the schemas of an OpenAPI document: bodies and parameters that differ from an accepted one in one place.
-// The schema itself, asked through Ajv, says of each whether it is valid.
+// Requests generated from the schemas of an OpenAPI document: bodies and parameters that differ from an accepted one in one
+// place. Ajv decides by the schema whether each is valid.
 import { isJsonRecord } from '../../src/base/json.ts'
 import type { OpenApi, Parameter, Schema } from './openapi.ts'
 import { checkOf } from './openapi-checks.ts'
 
-/** What is put in the place of each member: every JSON type, limits, and texts that some members may be and others not. */
+/** Replacements for each member: every JSON type, limits, and strings of different formats. */
 const VALUES: readonly unknown[] = [
   null,
   true,
@@ -29,10 +29,10 @@ const VALUES: readonly unknown[] = [
   { x: 'a\u0000b' },
 ]
 
-/** Deeper members are parts of parts, of which there are too many to send each. */
+/** Deeper members would be too many requests. */
 const MAX_DEPTH = 4
 
-/** A body with what was done to it. */
+/** A body with a description of its change. */
 export interface BodyCase {
   readonly label: string
   readonly body: unknown
@@ -68,7 +68,7 @@ export function* bodyCases(schema: Schema, valid: unknown, api: OpenApi, at = ''
   }
 }
 
-/** Texts for a parameter of the query, and whether its schema allows each of them. */
+/** Strings for a query parameter, and whether its schema allows them. */
 export function* parameterCases(parameter: Parameter): Generator<{ readonly text: string; readonly isValid: boolean }> {
   const { schema, allowEmptyValue = false } = parameter
   const isValid = validatorOf(schema, undefined)

@@ -7,7 +7,7 @@ import type { OpenApi, Schema } from './openapi.ts'
 
 type Schemas = OpenApi['components']['schemas']
 
-// Most checks run a few times: better code would take longer to make than it saves.
+// Most checks run only a few times, so that optimizing their code does not pay off.
 const ajv = new Ajv2020({ strict: false, validateFormats: false, inlineRefs: false, code: { optimize: false } })
 const checks = new Map<string, ValidateFunction>()
 const REFERENCE = /"#\/components\/schemas\/([^"/]+)"/g
@@ -24,7 +24,7 @@ export function checkOf(schema: Schema, api?: OpenApi): ValidateFunction {
   return check
 }
 
-/** What the last value that the check refused has wrong. */
+/** The errors of the last refused value. */
 export const errorsOf = (check: ValidateFunction): string => ajv.errorsText(check.errors)
 
 const withIds = (text: string, schemas: Schemas): string =>

@@ -1,5 +1,4 @@
-// The OpenAPI document of a server as a test reads it, and requests made from it: what it calls valid, and each way to be
-// wrong that it tells of.
+// The OpenAPI document of a server, and valid and invalid requests generated from it.
 import fc from 'fast-check'
 import type { TestRequest } from './server.ts'
 
@@ -61,14 +60,14 @@ export const placesOf = ({ paths }: OpenApi): readonly Place[] =>
     ),
   )
 
-/** The answer that an operation names for a status, wherever it stands. */
+/** The response of an operation for a status, with references resolved. */
 export function responseOf({ components }: OpenApi, { responses }: Operation, status: number): Response | undefined {
   const response = responses[status]
   if (response === undefined || !('$ref' in response)) return response
   return components.responses[response.$ref.replace('#/components/responses/', '')]
 }
 
-// Making one of these takes milliseconds, and each document has hundreds of texts.
+// Creating one takes milliseconds, and each document has hundreds of strings.
 const TEXT = fc.string({ unit: 'grapheme', maxLength: 40 })
 const ANYTHING = fc.oneof(fc.string(), fc.integer(), fc.boolean())
 
@@ -113,7 +112,7 @@ export const bodyTypeOf = ({ requestBody }: Operation): string | undefined => Ob
 export const parametersIn = ({ parameters = [] }: Operation, where: Parameter['in']): readonly Parameter[] =>
   parameters.filter(each => each.in === where)
 
-/** Values of the wrong type, or of the right one and absurd. */
+/** Values of a wrong type, or absurd values of the right type. */
 export const ODD_VALUES: readonly unknown[] = [
   null,
   0,
@@ -146,7 +145,7 @@ export interface Draft {
   readonly json?: unknown
 }
 
-/** The path and the request that a draft means. */
+/** The path and the request of a draft. */
 export function requestOf({ method, path, values, query, headers, form, json }: Draft): [string, TestRequest] {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? 'x'))
   return [
@@ -161,6 +160,6 @@ export function requestOf({ method, path, values, query, headers, form, json }: 
   ]
 }
 
-/** The same without each of the members that are named, one at a time. */
+/** Copies without each of the named members, one at a time. */
 export const withoutEach = (record: Readonly<Record<string, unknown>>, names: readonly string[]) =>
   names.map(name => Object.fromEntries(Object.entries(record).filter(([each]) => each !== name)))

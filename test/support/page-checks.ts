@@ -1,4 +1,4 @@
-// What pages in a real browser must fulfil: the rules of accessibility that axe-core checks, and to be no wider than the window.
+// Checks of pages in a real browser: accessibility by axe-core, and no horizontal overflow.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

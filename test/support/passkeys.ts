@@ -1,4 +1,4 @@
-// What tests of passkeys share: accounts that have one, and browsers that sign in with it.
+// Shared by tests of passkeys: accounts with one, and browsers that sign in with it.
 import assert from 'node:assert/strict'
 import type { User } from '../../src/model/users/user.ts'
 import { cbor, createAuthenticator } from './authenticator.ts'
@@ -39,7 +39,7 @@ export async function givePasskey(
   return credential
 }
 
-/** What the script of the sign-in page sends. */
+/** The request of the sign-in page's script. */
 export async function passkeyForm(
   { baseUrl }: TestServer,
   browser: Sender,

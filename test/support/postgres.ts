@@ -40,7 +40,7 @@ function programs(): string {
   return found
 }
 
-/** Root runs the server as `postgres`, or as `nobody` where that does not exist; anyone else as oneself. */
+/** Root runs the server as `postgres`, or as `nobody` if that does not exist; other users as themselves. */
 export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   for (const name of ['postgres', 'nobody']) {
@@ -107,7 +107,7 @@ async function startServer(parent: string, make: (folder: string) => readonly st
     throw error
   }
   const port = await freePort()
-  // Each line that it reads starts the server again.
+  // Each line of its input restarts the server.
   const script = `bin=$1; data=$2; port=$3; folder=$4
     start() {
       "$bin"/postgres -D "$data" -p "$port" -k "$folder" -c listen_addresses=127.0.0.1 >>"$folder"/log 2>&1 </dev/null &

@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { freePort } from './free-port.ts'
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/latchkey.cjs')
-/** What the launcher starts Node.js again with: given at once, it need not. launcher.test.ts tests that it does. */
+/** The options with which the launcher restarts Node.js; with them, it need not. Tested in launcher.test.ts. */
 const FLAGS = ['--min-semi-space-size=8', '--max-semi-space-size=8']
 const PATIENCE_MILLISECONDS = 30_000
 
@@ -220,7 +220,7 @@ async function serveOn(port: number, options: ProcessOptions): Promise<ServerPro
 /** Whether the server on the port responds with `ok`. */
 export function isHealthy(port: number, basePath = ''): Promise<boolean> {
   return new Promise(resolve => {
-    // A connection of its own, so that none is kept which the server has closed meanwhile.
+    // A new connection, so that no closed one is reused.
     const options = { host: '127.0.0.1', port, path: `${basePath}/healthz`, agent: new Agent(), timeout: 5000 }
     const request = get(options, response => {
       let text = ''

@@ -96,7 +96,7 @@ export interface ProviderApi {
   /** Creates a provider; it must work. */
   create(json: Members, call?: ProviderCall): Promise<ProviderAnswer>
   read(id: string, call?: ProviderCall): Promise<ProviderAnswer>
-  /** Fails when a secret stands in an answer so far, in an event of the audit trail, or in a line of the log. */
+  /** Asserts that no response so far, no audit event and no log line contains a secret. */
   assertNoSecrets(): void
 }
 

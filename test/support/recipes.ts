@@ -1,4 +1,4 @@
-// Scripts from pages of docs/, run as by a reader who copies them into files.
+// Scripts in pages of docs/, run as separate files.
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

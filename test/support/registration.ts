@@ -1,11 +1,11 @@
-// What tests of dynamic registration share: a server whose zone lets clients register, and requests to it.
+// Shared by tests of dynamic registration: a server whose zone lets clients register, and requests to it.
 import { issue } from './client-certificates.ts'
 import { startServer } from './server.ts'
 import type { ServerOptions, TestAnswer, TestRequest, TestServer } from './server.ts'
 import { authorizeBootstrap } from './authorize.ts'
 import { caller, sendJson, tokenOf } from './zones.ts'
 
-/** A registered client, as far as tests look at it. */
+/** A registered client; the members that tests use. */
 export interface Registered {
   readonly client_id: string
   readonly client_secret: string
@@ -20,7 +20,7 @@ export interface Registered {
   readonly application_type: string
 }
 
-/** What a plain application sends. */
+/** The metadata of a plain application. */
 export const METADATA = { redirect_uris: ['https://new.example/cb'], client_name: 'A new application' }
 
 /** For clients that register with certificates. */

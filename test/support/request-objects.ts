@@ -8,7 +8,7 @@ import { defaultBootstrap } from './server.ts'
 
 /** The issuer in `standard`. */
 export const ISSUER = 'http://localhost:8080'
-/** Where the client is answered. */
+/** The redirect URI of the client. */
 export const CALLBACK = 'https://bank.example/cb'
 /** Credentials of the client for Basic. */
 export const BANK = ['bank', 'bank-secret'] as const
@@ -18,7 +18,7 @@ const rs256 = await rsaCryptoKeys()
 const ed25519 = await generateKeyPair('Ed25519', { extractable: true })
 const stranger = await generateKeyPair('ES256', { extractable: true })
 
-/** The keys that the client signs with, and that of somebody else, by the name that they have in headers. */
+/** The signing keys of the client and a foreign key, by `kid`. */
 export const SIGNERS: Readonly<
   Record<'ec' | 'rsa' | 'ed' | 'stranger', { readonly alg: string; readonly key: CryptoKey }>
 > = {
@@ -65,7 +65,7 @@ export const BANK_REQUEST = {
   nonce: 'n1',
 } as const
 
-/** How an object differs from the usual one. */
+/** Differences from the default object. */
 export interface ObjectOptions {
   readonly by?: keyof typeof SIGNERS
   readonly header?: Readonly<Record<string, unknown>>

@@ -11,7 +11,7 @@ type Credentials = readonly [clientId: string, secret: string]
 export const TARGET: Credentials = ['target', 'secret']
 /** Another client with the same rights. */
 export const OTHER: Credentials = ['other', 'secret']
-/** Who may revoke and list everything of the zone. */
+/** A client that may revoke and list all tokens of the zone. */
 export const ADMIN: Credentials = ['admin', 'secret']
 /** The client of the users with administrative scopes. */
 export const CONSOLE: Credentials = ['console', 'secret']
@@ -61,7 +61,7 @@ const bootstrap = {
   ],
 }
 
-/** A server with all of them, and a second zone in which the same names exist and one user and client more. */
+/** A server with all of them, and a second zone with the same names and a further user and client. */
 export function startRevocationServer({ config, ...options }: ServerOptions = {}): Promise<TestServer> {
   const elsewhere = {
     ...bootstrap,
@@ -113,7 +113,7 @@ export interface Victim {
   isAlive(): Promise<boolean>
 }
 
-/** The name of a victim in the list of who died. */
+/** The name of a token in the list of invalid ones. */
 export const nameOf = ({ zone, userName, client, kind }: Victim): string =>
   `${zone} ${userName ?? 'itself'} ${client} ${kind}`
 

@@ -57,7 +57,7 @@ export async function prove(browser: Browser, form: Readonly<Record<string, stri
   return browser.send('/second_factor', { form: { ...hiddenFields(page), ...form } })
 }
 
-/** Gives the account a second factor that nobody can prove, where no test needs it. */
+/** Gives the account a second factor without usable codes. */
 export async function giveFactor(
   { store, clock }: TestServer,
   userId: string,
@@ -76,7 +76,7 @@ export async function giveFactor(
   )
 }
 
-/** Makes the sign-in of the browser's session one of these classes, as after a second factor. */
+/** Sets the authentication classes of the browser's session, as after a second factor. */
 export async function makeSession(
   { store }: TestServer,
   browser: Browser,

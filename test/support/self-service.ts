@@ -1,10 +1,10 @@
-// Shared by tests of what users do with their accounts: sign-up, new passwords and changes of e-mail addresses.
+// Shared by tests of account self-service: sign-up, password reset and changes of email addresses.
 import assert from 'node:assert/strict'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
 import { hiddenFields } from './forms.ts'
 import type { Browser, TestAnswer, TestServer } from './server.ts'
 
-/** Fulfils the policy of every mode. */
+/** A password that satisfies the policy of both modes. */
 export const NEW_PASSWORD = 'a sea of green glass'
 
 /** A provider elsewhere, where its users have their passwords. */
@@ -49,7 +49,7 @@ export const signUpWith = (browser: Browser, email: string, more: Readonly<Recor
     ...more,
   })
 
-/** The newest mail to the address; the clock goes on afterwards, so that a later one is newer. */
+/** The newest mail to the address; advances the clock afterwards, so that later ones are newer. */
 export async function mailTo(server: TestServer, email: string): Promise<AddressedMail> {
   const mail = (await server.mails()).find(({ to }) => to === email)
   server.clock.advance(1)

@@ -6,7 +6,7 @@ import type { Config } from '../../src/config.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { ServerOptions } from './server.ts'
 
-/** What configurations were read as, by their text; for servers of other tests, which read and check the same text. */
+/** Parsed configurations by their text, shared by tests with the same configuration. */
 const configurations = new Map<string, Config>()
 /** A setting with a file, whose content may change. */
 const NAMES_FILE = /"\w*(?:file|tls)":/i
@@ -21,7 +21,7 @@ export async function readConfig({
 }: ServerOptions) {
   const settings = { base_url: 'http://localhost:8080', ...config, compatibility: mode }
   const text = JSON.stringify(settings)
-  // Of the database, only its kind matters to other settings.
+  // Other settings depend only on the kind of database.
   const kind = database === IN_MEMORY ? database : new URL(database).protocol
   const recipe = JSON.stringify([text, playground, kind])
   const isKept = !NAMES_FILE.test(text)

@@ -48,9 +48,9 @@ export interface ServerOptions {
   readonly clock?: TestClock
   /** Of the database; that of the process unless given. */
   readonly databaseClock?: TestClock
-  /** The first one seals; absent: one that all tests share. */
+  /** The first one encrypts; by default one shared by all tests. */
   readonly masterKeys?: readonly Buffer[]
-  /** Of hashing; next to nothing unless given. */
+  /** Cost of hashing; minimal by default. */
   readonly hashCost?: HashCost
 }
 
@@ -72,7 +72,7 @@ export interface TestServer {
   readonly send: Send
   /** `POST /oauth/token`. */
   token(form: Readonly<Record<string, string>>, request?: TestRequest): Promise<TestAnswer>
-  /** The mails that wait to be sent, newest first; what answers do not wait for is done first. */
+  /** The queued mails, newest first, after background work has finished. */
   mails(): Promise<readonly AddressedMail[]>
   /** A browser: keeps its cookies from one answer to the next request. */
   browser(host?: string): Browser
@@ -90,7 +90,7 @@ const sharedKey: typeof generateKey = (algorithm, random) => {
   return key
 }
 
-/** Does the work with a server of its own, and expects that it logged no fault. */
+/** Runs the work with a separate server, and asserts that it logged no fault. */
 export async function withServer(options: ServerOptions, work: (server: TestServer) => Promise<void>): Promise<void> {
   const server = await startServer(options)
   try {
@@ -116,7 +116,7 @@ export async function startListening(
   return { server, base }
 }
 
-/** As `startListening`, at the time of the machine's clock, by which libraries tell the time. */
+/** Like `startListening`, with the system clock, which libraries use. */
 export async function startInRealTime(
   options: (base: string) => ServerOptions,
 ): Promise<{ readonly server: TestServer; readonly base: URL }> {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A site that runs. */
+/** A running site. */
 export interface Site {
   /** Without a path. */
   readonly url: string

@@ -12,31 +12,31 @@ import { certificateOf } from './certificate.ts'
 import { privatePem } from './config.ts'
 import { freePort } from './free-port.ts'
 
-/** A directory that runs. */
+/** A running directory. */
 export interface Slapd {
   readonly port: number
   readonly tlsPort: number
-  /** `ldap://localhost:…`, where StartTLS is understood as well. */
+  /** `ldap://localhost:…`, with StartTLS. */
   readonly url: string
   /** `ldaps://localhost:…`. */
   readonly tlsUrl: string
-  /** The certificate that it shows, which is not trusted unless configured. */
+  /** Its certificate, which is not trusted by default. */
   readonly certificate: string
   stop(): Promise<void>
 }
 
-/** Everything is below it. */
+/** The base DN. */
 export const SUFFIX = 'dc=example,dc=org'
-/** Where users are. */
+/** The base DN of users. */
 export const PEOPLE = `ou=people,${SUFFIX}`
-/** Where groups are. */
+/** The base DN of groups. */
 export const GROUPS = `ou=groups,${SUFFIX}`
-/** The account that may read everything. */
+/** The account with read access to everything. */
 export const ACCOUNT = { dn: `cn=admin,${SUFFIX}`, password: 'hush-hush bind password' }
 /** The password of all users without another one. */
 export const PASSWORD = 'hush-hush koala'
 
-/** Names in which something is special in a DN, in a filter, or in neither. */
+/** Names with characters that are special in a DN, in a filter, or in neither. */
 export const ODD_NAMES: readonly string[] = [
   'Bloggs, Joe',
   'a+b',
@@ -54,7 +54,7 @@ export const ODD_NAMES: readonly string[] = [
   '\u{1F511} key',
 ]
 
-/** Stored passwords, all of the same one, by a name for each. */
+/** Hashes of the password, by scheme. */
 export function storedPasswords(password: string): Readonly<Record<string, string>> {
   const salt = Buffer.from('saltsalt')
   const digest = (algorithm: string, ...salts: readonly Buffer[]): string => {
@@ -140,7 +140,7 @@ function content(): string {
     ),
     person('stored-unknown', { userPassword: `{ROT13}${PASSWORD}` }),
     person('stored-unix', { userPassword: '{CRYPT}$1$salt$qJH7.N4xYta3aEG/dfqo/0' }),
-    // Comparing it would take a day.
+    // Verifying it would take a day.
     person('stored-slow', { userPassword: `{CRYPT}$2b$31$${'a'.repeat(53)}` }),
     // marissa is in readers, readers in staff, staff in everybody, and everybody in readers.
     group('readers', 'cloud.read,cloud.list', dnOf('marissa'), groupDn('everybody')),
@@ -152,7 +152,7 @@ function content(): string {
 
 function configuration(folder: string): string {
   const schemas = present('the schemas', ['/etc/ldap/schema', '/etc/openldap/schema', '/usr/local/etc/openldap/schema'])
-  // Where there is none, the modules are part of the program.
+  // Without the folder, the modules are built in.
   const modules = ['/usr/lib/ldap', '/usr/lib64/openldap', '/usr/lib/openldap'].find(path => existsSync(path))
   return [
     ...['core', 'cosine', 'inetorgperson'].map(name => `include ${schemas}/${name}.schema`),

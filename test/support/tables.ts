@@ -1,5 +1,5 @@
-// The tables as the database itself describes them, and rows written past the store: so that a test of what is deleted
-// knows every table there is, also one that is added later.
+// The tables as described by the database, and rows written without the store, so that tests of deletion include every
+// table, even ones added later.
 import { DatabaseSync } from 'node:sqlite'
 import { Client } from 'pg'
 
@@ -10,7 +10,7 @@ interface Column {
   readonly isText: boolean
 }
 
-/** Rows of a database, looked at and written without the store. */
+/** Rows of a database, read and written without the store. */
 export interface Tables {
   /** Names of the tables that have a column `zone_id`. */
   readonly ofZones: readonly string[]

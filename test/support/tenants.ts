@@ -9,10 +9,10 @@ import type { Browser, TestRequest, TestServer } from './server.ts'
 /** A zone by the name that its host, path, id, secrets and passwords have. */
 export type Tenant = 'svc' | 'zone-a' | 'zone-b'
 
-/** What stands in every record of the tenant that nobody else may read, and in no public page of it. */
+/** A marker in every private record of the tenant, and in none of its public pages. */
 export const markOf = (tenant: Tenant): string => `known-to-${tenant}-only`
 
-/** The one client whose id no other tenant has. */
+/** The only client with a unique id. */
 export const onlyClientOf = (tenant: Tenant): string => `client-of-${tenant}`
 
 /** Host of the tenant. */
@@ -35,7 +35,7 @@ export const ZONE_RIGHTS = [
   'sps.write',
 ]
 
-/** Every administrative right there is; inside a tenant they count there only. */
+/** All administrative rights; those of a tenant apply only there. */
 export const EVERY_RIGHT: readonly string[] = [
   'svc.admin',
   'svc.resource',
@@ -58,7 +58,7 @@ export const EVERY_RIGHT: readonly string[] = [
 
 const { privateKey, publicKey } = await generateKeyPair('ES256')
 const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }] }
-/** One key for all: that a token is of another zone shows in its issuer alone. */
+/** One key for all, so that tokens of different zones differ only in the issuer. */
 const tokenPolicy = {
   activeKeyId: 'same',
   keys: { same: { signingKey: privatePem('rsa', 2048), signingAlg: 'RS256' } },
@@ -144,12 +144,12 @@ export const tenantsConfig = {
   bootstrap: { ...contentOf('svc'), identity_zones: [tenantZone('zone-a'), tenantZone('zone-b')] },
 }
 
-/** Everything by which the users and programs of a tenant are known, and the ids of its records. */
+/** Credentials, sessions and tokens of a tenant, and the ids of its records. */
 export interface Belongings {
   readonly tenant: Tenant
-  /** A program with every right. */
+  /** The token of a client with all rights. */
   readonly adminToken: string
-  /** A program with every right in the zone `zone-a`. */
+  /** The token of a client with all rights in the zone `zone-a`. */
   readonly zoneToken: string
   readonly userToken: string
   readonly refreshToken: string
@@ -168,7 +168,7 @@ export interface Belongings {
   assertion(): Promise<string>
 }
 
-/** Lets somebody sign in, and asks for one of everything that the tenant gives out. */
+/** Signs a user in, and requests one of each credential of the tenant. */
 export async function recordsOf(server: TestServer, tenant: Tenant): Promise<Belongings> {
   const host = hostOf(tenant)
   const mark = markOf(tenant)
@@ -213,7 +213,7 @@ export async function recordsOf(server: TestServer, tenant: Tenant): Promise<Bel
   }
 }
 
-/** The ways to say that a request is for a tenant, but for the header of an administrator. */
+/** The ways to address a tenant, except the zone header of administrators. */
 export const waysTo = (
   tenant: Tenant,
 ): readonly { readonly name: string; readonly prefix: string; readonly request: TestRequest }[] => [

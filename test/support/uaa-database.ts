@@ -82,7 +82,7 @@ const IDLE = ['uaa', 'login-server', 'ldap', 'keystone'].map(name => ({
 /** A row: its columns by name. */
 export type TestRow = Readonly<Record<string, string | number | boolean | Buffer | null>>
 
-/** A database of a UAA that nobody else uses. */
+/** A separate database of a UAA. */
 export interface TestUaa extends TestDatabase {
   /** Adds a row; objects are written as JSON by the caller. */
   insert(table: string, row: TestRow): Promise<void>
@@ -124,7 +124,7 @@ async function emptyPostgresUaa(): Promise<TestUaa> {
   }
 }
 
-/** Hashes as UAA makes them, bcrypt of cost 10, by what they are of. */
+/** bcrypt hashes of cost 10, as in UAA, by plaintext. */
 export const UAA_HASHES = {
   koala: '$2a$10$ilpX63KM97nwO57zj5JGpu5wS/DcB/br5zvXCSHKrPygmY0zNgtFq',
   appclientsecret: '$2a$10$bjipCe6GjtFMHr09YG49DeCZcR3v.IcA9l8LSjaLxYKDKK48qW9OG',

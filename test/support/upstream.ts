@@ -1,4 +1,4 @@
-// An OpenID Connect provider on loopback whose token endpoint answers what a test says, also false claims.
+// An OpenID Connect provider on loopback whose token endpoint returns configurable responses, including false claims.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
@@ -13,24 +13,24 @@ export interface TokenRequest {
   readonly form: URLSearchParams
 }
 
-/** What the token endpoint answers: a status and a body, or whatever is done with the response itself. */
+/** A response of the token endpoint: status and body, or a function that handles the response. */
 export type TokenAnswer = { readonly status?: number; readonly body: unknown } | ((response: ServerResponse) => void)
 
-/** A provider that runs. */
+/** A running provider. */
 export interface Upstream extends OidcProvider {
   readonly url: string
   /** Requests to the token endpoint so far. */
   readonly requests: TokenRequest[]
-  /** How the next requests are answered; by default with an ID token that has the nonce below. */
+  /** The next responses; by default with an ID token that has the nonce below. */
   answer: (request: TokenRequest) => Promise<TokenAnswer>
-  /** What the usual answer holds. */
+  /** The members of the default response. */
   nonce: string
   /** The usual answer, with other claims or header members in its ID token. */
   usual(
     claims?: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,
   ): Promise<{ readonly body: unknown }>
-  /** What the userinfo endpoint answers, and the tokens that it was asked with. */
+  /** The response of the userinfo endpoint, and the received tokens. */
   userinfo: { readonly status?: number; readonly type?: string; readonly body: unknown }
   readonly userinfoTokens: string[]
   /** Members of its discovery document. */

@@ -1,4 +1,4 @@
-// What tests of users and groups share: a server with a client for each right, zones, and users with tokens.
+// Shared by tests of users and groups: a server with a client for each right, zones, and users with tokens.
 import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
@@ -56,7 +56,7 @@ export interface UserApi {
   readonly server: TestServer
   /** A request with the token of a client, `admin` unless another is named, or of a user. */
   send(method: string, path: string, body?: unknown, request?: UserRequest): Promise<TestAnswer>
-  /** Makes a user, who has what the body does not say from the name. */
+  /** Creates a user; missing members of the body are derived from the name. */
   create(userName: string, more?: object, request?: UserRequest): Promise<UserAnswer>
   read(id: string, request?: UserRequest): Promise<UserAnswer>
   /** A token by the password grant, through a client whose users may have everything of these tests. */

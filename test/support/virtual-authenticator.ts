@@ -1,12 +1,12 @@
 import type { CDPSession, Page } from 'playwright-core'
 
-/** An authenticator of the browser's own making, which holds passkeys and answers for its user. */
+/** A virtual authenticator of the browser, which stores passkeys and simulates its user. */
 export interface VirtualAuthenticator {
   /** The credentials that it holds. */
   credentials(): Promise<readonly { readonly credentialId: string; readonly userHandle?: string }[]>
-  /** Whether its user touches it at once when it is asked. */
+  /** Whether its user confirms requests immediately. */
   answers(isPresent: boolean): Promise<void>
-  /** Whether it verifies its user from now on, as with a finger that it does not know. */
+  /** Sets whether user verification succeeds from now on. */
   verifies(isVerified: boolean): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// A browser without a window for a real server: keeps cookies, follows nothing, one HTTP request at a time per call.
+// A minimal browser for a real server: keeps cookies, follows no redirects, sends one HTTP request per call.
 import { Agent, request as httpRequest } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -64,9 +64,9 @@ export interface Visitor {
   signIn(userName: string, password: string): Promise<void>
   /** Whether a user is signed in, by the home page. */
   isSignedIn(): Promise<boolean>
-  /** Sends an authorization request, and answers the place that it leads to, or undefined for a page. */
+  /** Sends an authorization request; returns the redirect target, or undefined for a page. */
   authorize(query: Readonly<Record<string, string>>): Promise<URL | undefined>
-  /** Allows everything that the approval page, shown by the last `authorize`, asks for; answers where that leads to. */
+  /** Approves everything on the approval page of the last `authorize`; returns the redirect target. */
   approve(): Promise<URL>
 }
 

@@ -1,4 +1,4 @@
-// What tests of zones by path share: zones with the same clients, user names and key, requests that are sent as they are,
+// Shared by tests of zones by path: zones with the same clients, user names and key, requests with unchanged paths,
 // and a jar that keeps cookies by name and path as RFC 6265 §5.3 says. It sends those of short paths first, so that nothing
 // may rely on the order.
 import { request as httpRequest } from 'node:http'
@@ -9,13 +9,13 @@ import { APP, tokensOf } from './oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from './server.ts'
 import { defaultBootstrap } from './server.ts'
 
-/** What a browser accepts. */
+/** The Accept header of a browser. */
 export const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 /** The error for a missing zone. */
 export const UNKNOWN = 'The subdomain does not map to a valid identity zone.'
 
 const { privateKey, publicKey } = await generateKeyPair('ES256')
-/** What the client `signer` signs with. */
+/** The key of the client `signer`. */
 export const signerKey = privateKey
 const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }] }
 
@@ -36,12 +36,12 @@ const clients = [
     authorities: ['svc.admin', 'zones.x.admin', 'clients.trust'],
   },
 ]
-/** Credentials of the client that hands in tokens as assertions. */
+/** Credentials of the client with the JWT bearer grant. */
 export const PORTER = ['porter', 'porter-secret'] as const
 /** Credentials of the administrator of the server and of the zone `x`. */
 export const ROOT = ['root', 'root-secret'] as const
 
-/** One key for all: that a token is of another zone shows in its issuer alone. */
+/** One key for all, so that tokens of different zones differ only in the issuer. */
 export const pem = privatePem('rsa', 2048)
 const tokenPolicy = { activeKeyId: 'same', keys: { same: { signingKey: pem, signingAlg: 'RS256' } } }
 
@@ -54,7 +54,7 @@ const zoneRecord = (id: string, more: object = {}, config: object = {}) => ({
   ...more,
 })
 
-/** The default zone and zones that each have one peculiarity, which their id says. */
+/** The default zone, and zones that each differ in one setting, named by their id. */
 export const bootstrap = {
   ...defaultBootstrap,
   clients,
@@ -87,7 +87,7 @@ export function zoneTokens(server: () => TestServer, path: string) {
 
 type Form = Readonly<Record<string, string>>
 
-/** Sends a request line as it is; `inject` would take dot segments out. */
+/** Sends a request line unchanged; `inject` would remove dot segments. */
 export function sendRaw(
   port: number,
   path: string,
@@ -110,7 +110,7 @@ export function sendRaw(
   })
 }
 
-/** The cookies of a browser that knows paths. */
+/** A cookie jar that respects paths. */
 export interface Jar {
   readonly cookies: Map<string, { readonly name: string; readonly value: string; readonly path: string }>
   /** Requests a path, with the cookies that belong there, and keeps those that come back. */

@@ -1,4 +1,4 @@
-// What tests of the zone API share: a server whose default zone has a client for each right, and requests to it.
+// Shared by tests of the zone API: a server whose default zone has a client for each right, and requests to it.
 import assert from 'node:assert/strict'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { tokensOf } from './oauth.ts'
@@ -13,7 +13,7 @@ export const caller = (id: string, ...authorities: readonly string[]) => ({
   authorities,
 })
 
-/** The zone that is there from the start. */
+/** The default zone. */
 export const HOST_OF_Z1 = 'one.localhost:8080'
 
 /** Callers by the right that each one has. */
@@ -84,7 +84,7 @@ export interface ZoneAnswer {
     Readonly<{ issuer?: string; defaultIdentityProvider?: string | null }>
 }
 
-/** What stands where the reference system answers the status alone (row M10), by its code. */
+/** The descriptions in `standard` where UAA returns only a status (row M10), by error code. */
 const STATUS_ALONE: Readonly<Record<string, string>> = {
   invalid_request: 'The name or the subdomain is missing.',
   access_denied: 'The caller is in another zone, or the zone is the default one.',
@@ -92,7 +92,7 @@ const STATUS_ALONE: Readonly<Record<string, string>> = {
   invalid_identity_zone: 'A provider of the zone has an alias in another one.',
 }
 
-/** Whether the answer is a refusal that tells nothing but its status: in `uaa` by an empty body. */
+/** Whether the response is a refusal with only a status: in `uaa` with an empty body. */
 export function isStatusAlone(answer: TestAnswer, mode: CompatibilityMode): boolean {
   const { text } = answer
   if (mode === 'uaa' || text === '') return mode === 'uaa' && text === ''

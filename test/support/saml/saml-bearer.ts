@@ -1,4 +1,4 @@
-// What tests of the SAML bearer grant share: providers, clients and zones, and one request.
+// Shared by tests of the SAML bearer grant: providers, clients, zones and a request.
 import { defaultBootstrap } from '../server.ts'
 import { createTestClock } from '../clock.ts'
 import type { AssertionParts, SigningParts } from './saml-parts.ts'
@@ -51,7 +51,7 @@ function keyOf(name: string, kind?: 'ec'): SamlTestKey {
   return key
 }
 
-/** Everything that a test of the grant starts from, at one clock. */
+/** The providers and configuration of a test, with one clock. */
 export function samlWorld() {
   const clock = createTestClock()
   const to = { entityId: 'latchkey', recipient: RECIPIENT }

@@ -10,29 +10,29 @@ import type { LogoutParts, ResponseParts } from './saml-parts.ts'
 import { base64Of, escapeXml, SAML } from './saml-xml.ts'
 import { createSamlIdp } from './saml-idp.ts'
 
-/** A message that came to the provider. */
+/** A message that the provider received. */
 export interface SamlMessageReceived {
   readonly kind: 'SAMLRequest' | 'SAMLResponse'
   readonly binding: 'redirect' | 'post'
   readonly xml: string
   readonly id: string
   readonly relayState: string
-  /** The query as it came, which the signature of the redirect binding is about. */
+  /** The raw query, over which the redirect binding signs. */
   readonly query: string
 }
 
-/** A provider that runs. */
+/** A running provider. */
 export interface SamlIdpServer extends SamlIdp {
   readonly url: string
   /** Its metadata with its endpoints. */
   readonly metadataHere: (bindings?: readonly string[]) => string
-  /** Messages that came so far. */
+  /** The received messages. */
   readonly received: readonly SamlMessageReceived[]
   /** Parts of the next answers. */
   parts: ResponseParts
-  /** Where a browser begins a sign-in that the provider starts itself. */
+  /** The URL that starts an IdP-initiated sign-in. */
   readonly startUrl: string
-  /** Where a browser begins a logout at the provider, of the user named there. */
+  /** The URL that starts an IdP-initiated logout of the user. */
   logoutUrl(parts: LogoutParts): string
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// Users of a SAML identity provider in tests: its record, and the way of a browser there and back.
+// Shared by tests of SAML logout: the record of a provider, sign-in, and messages in redirects and forms.
 import assert from 'node:assert/strict'
 import { inflateRawSync } from 'node:zlib'
 import { hiddenFields, unescaped } from '../forms.ts'
@@ -19,7 +19,7 @@ export const samlRecord = (
   config: { metaDataLocation: metadata, ...config },
 })
 
-/** A message as the browser carries it away, by redirect or by a form of our page. */
+/** A message to the provider, by redirect or form. */
 export interface CarriedMessage {
   readonly binding: 'redirect' | 'post'
   /** The URL without the parameters of the binding. */
@@ -30,7 +30,7 @@ export interface CarriedMessage {
   readonly query: string
 }
 
-/** Reads what an answer sends to a provider. */
+/** Reads the message to a provider in a response. */
 export function messageIn(answer: TestAnswer, kind: 'SAMLRequest' | 'SAMLResponse'): CarriedMessage {
   if (answer.status === 302) {
     const { origin, pathname, searchParams, search } = answer.location()
@@ -52,7 +52,7 @@ export const attributeIn = (xml: string, name: string): string | undefined =>
 const unescapedXml = (text: string | undefined): string | undefined =>
   text?.replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
 
-/** Signs in at the provider as the user of the parts; the answer is the last one here. */
+/** Signs in at the provider as the user of the parts; returns the last response. */
 export async function signInSaml(
   browser: Browser,
   idp: SamlIdp,

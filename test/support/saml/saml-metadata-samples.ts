@@ -12,7 +12,7 @@ const descriptor = (use: string, key: SamlTestKey): string =>
 const endpoint = (name: string, binding: string, location: string, more = ''): string =>
   `<${name} Binding="${binding}" Location="${location}"${more}/>`
 
-/** A document of a product, and what must be found in it. */
+/** A document of a product, and its expected content. */
 export interface MetadataSample {
   readonly product: string
   readonly entityId: string
@@ -23,7 +23,7 @@ export interface MetadataSample {
   readonly wantsSignedRequests?: true
 }
 
-/** Every product that administrators connect most; `keys` are two of the provider, and one that is not for signing. */
+/** The most common products; `keys` are two signing keys of the provider, and one for other use. */
 export function metadataSamples([first, second, encryption]: readonly [
   SamlTestKey,
   SamlTestKey,

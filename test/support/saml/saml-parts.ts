@@ -10,7 +10,7 @@ export interface SamlTestAttribute {
   readonly values: readonly string[]
 }
 
-/** What an assertion says; whatever is left out has a usual value, and `null` leaves the element or attribute out. */
+/** The content of an assertion; missing members have defaults, and `null` omits the element or attribute. */
 export interface AssertionParts {
   readonly id?: string
   readonly issuer?: string
@@ -39,7 +39,7 @@ export interface AssertionParts {
   readonly attributes?: readonly SamlTestAttribute[]
 }
 
-/** How something is signed; the provider's own key, RSA with SHA-256 and exclusive canonicalization unless it says otherwise. */
+/** Options of a signature; by default the provider's key, RSA with SHA-256 and exclusive canonicalization. */
 export interface SigningParts {
   readonly key?: SamlTestKey
   readonly algorithm?: string
@@ -70,7 +70,7 @@ export interface ResponseParts extends AssertionParts {
   /** The code within that code, and the message beside it. */
   readonly statusWithin?: string
   readonly statusMessage?: string
-  /** What is signed; the assertion unless it says otherwise. */
+  /** The signed elements; by default the assertion. */
   readonly signs?: readonly ('assertion' | 'response')[]
   readonly signing?: SigningParts
   readonly encrypts?: EncryptionParts

@@ -1,4 +1,4 @@
-// A server with SAML providers, and sign-ins at them: what the tests of the starts, the assertion consumer and the pages share.
+// A server with SAML providers, and sign-ins at them: shared by tests of start URLs, the assertion consumer and pages.
 import { inflateRawSync } from 'node:zlib'
 import { authorizeBootstrap } from '../authorize.ts'
 import type { TestClock } from '../clock.ts'
@@ -12,7 +12,7 @@ import type { Browser, TestAnswer, TestServer } from '../server.ts'
 
 /** The server's base URL. */
 export const BASE = 'http://localhost:8080'
-/** Its assertion consumer, which the providers' answers name unless a test says otherwise. */
+/** Its assertion consumer, the default recipient of responses. */
 export const CONSUMER = '/saml/SSO/alias/latchkey'
 
 const key = samlTestKey()
@@ -56,7 +56,7 @@ const AUTO_CLIENT = {
   autoapprove: true,
 }
 
-/** The usual accounts, and providers that each have one peculiarity. */
+/** The default accounts, and providers that each differ in one setting. */
 export const samlBootstrap = (clock: TestClock) => ({
   ...authorizeBootstrap,
   clients: [...authorizeBootstrap.clients, { ...AUTO_CLIENT, client_id: 'waitsonly', allowedproviders: ['waits'] }],
@@ -77,7 +77,7 @@ export const samlBootstrap = (clock: TestClock) => ({
   ],
 })
 
-/** A request that the browser was sent away with. */
+/** A request to a provider. */
 export interface SentRequest {
   readonly url: URL
   readonly id: string
@@ -117,7 +117,7 @@ export function postedOn(answer: TestAnswer): { readonly path: string; readonly 
   return { path: action.slice(BASE.length), form: hiddenFields(answer.text) }
 }
 
-/** Posts an answer as the provider's page does, without cookies, and then as the page of ours does, with them. */
+/** Posts a response like the provider's page, without cookies, and then like the server's page, with them. */
 export async function comeBack(
   server: TestServer,
   browser: Browser,

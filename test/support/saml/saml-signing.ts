@@ -27,7 +27,7 @@ export function samlTestKey(kind: 'rsa' | 'ec' = 'rsa'): SamlTestKey {
 /** The next of a few keys, which providers share, because making one takes time. */
 export const nextKey = inTurn(8, () => samlTestKey())
 
-/** In the shape that xml-crypto takes, which has RSA only. */
+/** ECDSA for xml-crypto, which supports only RSA. */
 class EcdsaSha256 {
   getAlgorithmName = (): string => SAML.ecdsaSha256
   getSignature = (signedInfo: BinaryLike, key: KeyLike): string =>
@@ -39,7 +39,7 @@ class EcdsaSha256 {
   }
 }
 
-/** In the shape that xml-crypto takes, which has SHA-1, 256 and 512. */
+/** SHA-384 for xml-crypto, which supports SHA-1, SHA-256 and SHA-512. */
 class Sha384 {
   getAlgorithmName = (): string => SAML.sha384
   getHash = (xml: string): string => createHash('sha384').update(xml).digest('base64')
@@ -93,7 +93,7 @@ export const encrypted = (
     })
   })
 
-/** The same with the last bit of one byte of the content's cipher text turned; a negative place counts from the end. */
+/** A copy with the last bit of one byte of the ciphertext flipped; a negative place counts from the end. */
 export function withBitTurned(encryptedData: string, place: number): string {
   const text = [...encryptedData.matchAll(/CipherValue>\s*([A-Za-z0-9+/=]+)/g)].at(-1)?.[1] ?? ''
   const bytes = Buffer.from(text, 'base64')

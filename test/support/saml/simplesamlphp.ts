@@ -1,4 +1,4 @@
-// An identity provider that nobody here wrote: simpleSAMLphp, as Debian packages it, under PHP's own web server on a free port
+// An independent identity provider: simpleSAMLphp, as Debian packages it, under PHP's own web server on a free port
 // of loopback, with its configuration, keys and sessions in a temporary folder. A small shell keeps it: when the test process
 // ends, however it ends, the shell's input closes, and it stops the server by its process id and removes the folder.
 import { spawn, spawnSync } from 'node:child_process'
@@ -34,7 +34,7 @@ export const PEOPLE = {
   bob: { password: 'bob-of-simplesamlphp', attributes: { uid: ['bob'], mail: ['bob@example.org'], groups: ['staff'] } },
 } as const
 
-/** What of it differs between tests. */
+/** Options that differ between tests. */
 export interface SimplesamlphpOptions {
   /** Encrypts assertions, with AES in this mode. */
   readonly encrypts?: 'cbc' | 'gcm'
@@ -46,18 +46,18 @@ export interface SimplesamlphpOptions {
   readonly binding?: 'redirect' | 'post'
 }
 
-/** A provider that runs. */
+/** A running provider. */
 export interface Simplesamlphp {
   readonly url: string
   readonly metadataUrl: string
   readonly metadata: string
-  /** Where a sign-in begins that it starts itself. */
+  /** The URL that starts an IdP-initiated sign-in. */
   readonly startUrl: (serviceProvider: string) => string
-  /** Where a logout begins that it starts itself. */
+  /** The URL that starts an IdP-initiated logout. */
   readonly logoutUrl: string
-  /** Has it know this service provider, by its metadata. */
+  /** Registers a service provider by its metadata. */
   register(metadata: string): void
-  /** Changes it; messages that are under way are lost. */
+  /** Changes the options; pending messages are lost. */
   configure(options: SimplesamlphpOptions): void
   /** What it wrote to its log. */
   log(): string
@@ -105,7 +105,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
   let serviceProvider = ''
   let wantsSigned = true
   function know(): void {
-    // What the service provider wants counts for more than the settings here.
+    // The requirements of the service provider take precedence.
     const xml = wantsSigned ? serviceProvider : serviceProvider.replace(/ WantAssertionsSigned="true"/, '')
     write('config.json', { ...settings, 'metadata.sources': xml === '' ? [flat] : [flat, { type: 'xml', xml }] })
   }
@@ -198,7 +198,7 @@ export async function startSimplesamlphp(first: SimplesamlphpOptions = {}): Prom
   }
 }
 
-/** Undefined while there is none; its errors have the status 200. */
+/** Undefined while it does not respond; its errors have the status 200. */
 async function metadataAt(address: string): Promise<string | undefined> {
   try {
     const text = await (await fetch(address)).text()
