@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { inTime } from './cases.ts'
-import { client, group, provider, signedIn, user } from './records.ts'
+import { at, client, group, provider, signedIn, user } from './records.ts'
 
 interface Meeting {
   readonly store: Store
@@ -82,6 +82,21 @@ describe('Changes at once on PostgreSQL', () => {
         await written
       }))
   }
+
+  it('lock sessions before failed sign-ins, so that a new password and a sign-in do not deadlock', () =>
+    meet(async ({ store, other, isWaiting }) => {
+      const before = user()
+      await store.users.insert('z1', before)
+      await store.sessions.insert('z1', signedIn({ idDigest: 's1' }))
+      await store.events.recordFailure('z1', 'u1', at(1))
+      assert.equal((await other.query('delete from sessions')).rowCount, 1)
+      const replaced = store.users.replace('z1', before, { ...before, passwordHash: 'new', passwordRevision: 'p2' })
+      await isWaiting()
+      await other.query(`set local lock_timeout = '200ms'`)
+      assert.equal((await other.query('delete from sign_in_failures')).rowCount, 1)
+      await other.query('commit')
+      assert.equal((await replaced)?.passwordHash, 'new')
+    }))
 })
 
 const PROVIDER = provider({ originKey: 'leaving' })

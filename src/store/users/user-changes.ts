@@ -185,8 +185,8 @@ async function replaceUser(
   const [row] = rows
   if (row === undefined) return undefined
   await replaceUserValues(within, zoneId, user)
-  if (setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id })
   if (user.passwordRevision !== before.passwordRevision) await endAccess(within, zoneId, user.id)
+  if (setsPassword) await within.run(CLEAR_FAILURES, { zone_id: zoneId, user_id: user.id }) // after sessions, as sign-ins do
   return toUser(row)
 }
 
