@@ -117,7 +117,8 @@ function checkCaller(request: FastifyRequest, clientId: string): void {
 }
 
 function checkCount({ secrets }: Client, { mode }: SecretChange): void {
-  if (mode === 'ADD' && secrets.length !== 1) {
+  // With an empty one and another, the client would count as one with a secret, and every caller could authenticate.
+  if (mode === 'ADD' && (secrets.length !== 1 || secrets[0]?.empty)) {
     throw invalidClient('client secret is either empty or client already has two secrets.')
   }
   if (mode === 'DELETE' && secrets.length !== 2) {

@@ -105,6 +105,12 @@ for (const mode of MODES) {
       assertInvalid(await put({ changeMode: 'ADD', secret: 'third' }), TWO)
     })
 
+    it('adds nothing to an empty secret, by which every caller could still authenticate', async () => {
+      await succeed({ secret: '' }, 'secret updated')
+      assertInvalid(await put({ changeMode: 'ADD', secret: 'later' }), TWO)
+      assert.equal(await works('later'), false)
+    })
+
     // Covers PUT /oauth/clients/{client_id}/secret: error: only one secret
     it('rejects DELETE unless there are two secrets', async () => {
       assertInvalid(await put({ changeMode: 'DELETE' }), ONE)
