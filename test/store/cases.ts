@@ -637,6 +637,19 @@ export function storeCases(kind: DatabaseKind): void {
       ])
     })
 
+    it('write the profile of an account without the external id, which an administrator may have changed', async () => {
+      const z = newZone()
+      const read = user({ zoneId: z, externalId: 'former', externalIdFormat: 'persistent' })
+      await store.users.insert(z, read)
+      const { externalIdFormat: _, ...relinked } = read
+      assert.ok(await store.users.replace(z, read, { ...relinked, externalId: 'present' }))
+      await store.users.updateProfile(z, { ...read, userName: 'Anna' })
+      const { userName, externalId, externalIdFormat } = (await store.users.find(z, read.id)) ?? {}
+      assert.deepEqual([userName, externalId, externalIdFormat], ['Anna', 'present', undefined])
+      await store.users.updateProfile(z, { ...relinked, externalId: 'present', externalIdFormat: 'other' })
+      assert.equal((await store.users.find(z, read.id))?.externalIdFormat, 'other')
+    })
+
     it('write the profile without reverting concurrent changes', async () => {
       const z = newZone()
       await store.users.insert(z, user({ zoneId: z, salt: 'old' }))

@@ -87,8 +87,8 @@ export interface UserStore {
   listGroups(zoneId: string, ids: readonly string[]): Promise<ReadonlyMap<string, readonly GroupOfUser[]>>
   listApprovals(zoneId: string, ids: readonly string[], now: Date): Promise<ReadonlyMap<string, readonly Approval[]>>
   /**
-   * Writes names, addresses, profile, roles and `verified` only, so that concurrent changes of other fields, such as a salt,
-   * survive.
+   * Writes names, addresses, profile, roles, `verified` and the format of the external id only, so that concurrent changes of
+   * other fields, such as a salt, survive.
    */
   updateProfile(zoneId: string, user: User): Promise<void>
   /**

@@ -86,20 +86,24 @@ const PROFILE = [
   'given_name',
   'family_name',
   'phone_number',
-  'external_id',
-  'external_id_format',
   'profile',
   'provider_roles',
   'verified',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
+const assigned = (columns: readonly (keyof UserRow)[]): readonly string[] =>
+  columns.map(column => `${column} = :${column}`)
 /** Increments the version in the database: a change through an API may come in between. */
-const setting = (columns: readonly (keyof UserRow)[]): string =>
-  `update users set ${list(columns.map(column => `${column} = :${column}`))}, version = version + 1
-   where zone_id = :zone_id and id = :id`
-const UPDATE_PROFILE = statement<UserRow>(setting(PROFILE))
-const BOUND = [...PROFILE, 'password_revision', 'password_changed_at'] as const satisfies readonly (keyof UserRow)[]
-const BIND = statement<UserRow>(`${setting(BOUND)} and coalesce(external_id, '') = '' and password_hash is null`)
+const setting = (assignments: readonly string[]): string =>
+  `update users set ${list(assignments)}, version = version + 1 where zone_id = :zone_id and id = :id`
+/** The format belongs to one external id, which an API may have changed. */
+const FORMAT = `external_id_format = case when coalesce(external_id, '') = coalesce(:external_id, '')
+  then :external_id_format else external_id_format end`
+const UPDATE_PROFILE = statement<UserRow>(setting([...assigned(PROFILE), FORMAT]))
+const BOUND = [...PROFILE, 'external_id', 'external_id_format', 'password_revision', 'password_changed_at'] as const
+const BIND = statement<UserRow>(
+  `${setting(assigned(BOUND))} and coalesce(external_id, '') = '' and password_hash is null`,
+)
 const SET_SALT = statement<{ zone_id: string; id: string; salt: string }>(
   `update users set salt = :salt where zone_id = :zone_id and id = :id`,
 )
