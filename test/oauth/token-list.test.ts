@@ -318,7 +318,7 @@ for (const mode of MODES) {
         'a user with tokens.list': async () => (await userTokens(server, 'auditor', { basic: CONSOLE })).access_token,
       }
       for (const [name, bearerOf] of Object.entries(allowed)) {
-        it(`${name}`, async () => {
+        it(name, async () => {
           const bearer = await bearerOf()
           for (const path of [`/user/${marissa}`, '/client/target']) {
             assert.equal((await send(path, { bearer })).status, 200)
