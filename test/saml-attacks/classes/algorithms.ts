@@ -28,13 +28,13 @@ const by =
     return messageOf(means, handSigned(xml, means.idp.key, parts, reference))
   }
 
-/** With the provider's own key. */
+/** Signed with the provider's key. */
 const hashedBy =
   (means: Means, algorithm: string, padding = constants.RSA_PKCS1_PADDING) =>
   (text: string) =>
     sign(algorithm, Buffer.from(text), { key: means.idp.key.privateKey, padding }).toString('base64')
 
-/** Broken algorithms, those that need no secret, and none at all. */
+/** Broken algorithms, algorithms without a secret, and none. */
 export const algorithms: AttackClass = {
   name: 'algorithm downgrade',
   sources: ['CVE-2009-0217', 'RFC 6194', 'RFC 9231', 'W3C XML Signature Best Practices'],
@@ -50,9 +50,9 @@ export const algorithms: AttackClass = {
     },
   ],
   attacks: [
-    { name: 'ECDSA by its name, signed with RSA', reasons: ['bad-signature'], forge: by({ method: SAML.ecdsaSha256 }) },
+    { name: 'declared as ECDSA, signed with RSA', reasons: ['bad-signature'], forge: by({ method: SAML.ecdsaSha256 }) },
     {
-      name: 'RSA-PSS by its name, signed by PKCS #1 1.5',
+      name: 'declared as RSA-PSS, signed with PKCS #1 1.5',
       reasons: ['bad-signature'],
       forge: by({ method: pss('sha256') }),
     },
@@ -72,8 +72,8 @@ export const algorithms: AttackClass = {
       reasons: ['algorithm'],
       forge: means => by({ method: more('rsa-md5'), value: hashedBy(means, 'md5') })(means),
     },
-    { name: 'a digest by SHA-1', reasons: ['algorithm'], forge: by({ digest: [basic('sha1'), 'sha1'] }) },
-    { name: 'a digest by MD5', reasons: ['algorithm'], forge: by({ digest: [more('md5'), 'md5'] }) },
+    { name: 'a digest with SHA-1', reasons: ['algorithm'], forge: by({ digest: [basic('sha1'), 'sha1'] }) },
+    { name: 'a digest with MD5', reasons: ['algorithm'], forge: by({ digest: [more('md5'), 'md5'] }) },
     {
       name: 'HMAC with the certificate as secret',
       reasons: ['algorithm'],
@@ -97,12 +97,12 @@ export const algorithms: AttackClass = {
     { name: 'none', reasons: ['algorithm'], forge: by({ method: 'none', value: () => '' }) },
     { name: 'an algorithm without a name', reasons: ['algorithm'], forge: by({ method: '', value: () => 'AAAA' }) },
     {
-      name: 'the name of a member of all objects',
+      name: 'an algorithm named like an inherited member',
       reasons: ['algorithm'],
       forge: by({ method: 'constructor', value: () => 'AAAA' }),
     },
     {
-      name: 'a digest by the name of a member of all objects',
+      name: 'a digest algorithm named like an inherited member',
       reasons: ['algorithm'],
       forge: by({ digest: ['__proto__', 'sha256'] }),
     },
@@ -112,7 +112,7 @@ export const algorithms: AttackClass = {
       forge: means => by({ value: hashedBy(means, 'sha1') })(means),
     },
     {
-      name: 'canonicalization of SignedInfo by an unknown algorithm',
+      name: 'SignedInfo with an unknown canonicalization',
       reasons: ['algorithm'],
       forge: by({ canonicalization: 'urn:none' }),
     },

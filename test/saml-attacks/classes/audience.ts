@@ -8,7 +8,7 @@ const forAudiences =
   (means: Means): string =>
     genuine(means, { audiences: audiences(means.to.entityId) })
 
-/** What was issued for another service must not be good here. */
+/** Assertions for another service. */
 export const audience: AttackClass = {
   name: 'wrong audience',
   sources: ['SAML Core 2.5.1.4', 'SAML Profiles 4.1.4.2', 'RFC 7522 3 (2)'],
@@ -18,7 +18,7 @@ export const audience: AttackClass = {
       forge: forAudiences(entityId => ['https://other.example', entityId]),
     },
     {
-      name: 'two restrictions that both name it',
+      name: 'two restrictions to this service',
       forge: means => genuine(means, { moreConditions: restriction('https://other.example', means.to.entityId) }),
     },
   ],
@@ -29,24 +29,28 @@ export const audience: AttackClass = {
     { name: 'a restriction without audience', reasons: ['audience'], forge: forAudiences(() => []) },
     { name: 'an empty audience', reasons: ['audience'], forge: forAudiences(() => ['']) },
     {
-      name: 'two restrictions, of which one names another',
+      name: 'two restrictions, one of them to another service',
       reasons: ['audience'],
       forge: means => genuine(means, { moreConditions: restriction('https://other.example') }),
     },
     {
-      name: 'the name and more',
+      name: 'an audience that starts with the entity id',
       reasons: ['audience'],
       forge: forAudiences(entityId => [`${entityId}.mallory.example`]),
     },
-    { name: 'a part of the name', reasons: ['audience'], forge: forAudiences(entityId => [entityId.slice(0, -1)]) },
     {
-      name: 'the name in other letters',
+      name: 'a part of the entity id',
+      reasons: ['audience'],
+      forge: forAudiences(entityId => [entityId.slice(0, -1)]),
+    },
+    {
+      name: 'the entity id in another case',
       reasons: ['issuer', 'audience'],
       forge: forAudiences(entityId => [entityId.toUpperCase()]),
     },
-    { name: 'any', reasons: ['audience'], forge: forAudiences(() => ['*']) },
+    { name: 'a wildcard', reasons: ['audience'], forge: forAudiences(() => ['*']) },
     {
-      name: 'both names in one element',
+      name: 'two entity ids in one element',
       reasons: ['audience'],
       forge: forAudiences(entityId => [`https://other.example ${entityId}`]),
     },

@@ -2,20 +2,20 @@ import { SAML } from '../../support/saml/saml-xml.ts'
 import type { AttackClass, Means } from '../attack.ts'
 import { aboutVictim, appended, genuine, messageOf, replaced, signedAssertion, victimAssertion } from '../forging.ts'
 
-/** A genuine message with a change that the digest might not see. */
+/** A genuine message with a change that the digest might not cover. */
 const changed =
   (what: string | RegExp, piece: string) =>
   (means: Means): string =>
     replaced(genuine(means), what, piece)
 
-/** Signed by the provider as it stands: what is read must be what the names say. */
+/** A changed assertion, signed by the provider. */
 const signedWith = (change: (xml: string) => string) => (means: Means) =>
   messageOf(means, means.idp.sign(change(victimAssertion(means))))
 
 const NAME = />mallory<\/saml:NameID>/
 const OTHER = 'urn:mallory'
 
-/** Two readers of the same bytes disagree on names, prefixes and attributes. */
+/** Ambiguous names, prefixes and attributes. */
 export const canonicalization: AttackClass = {
   name: 'namespaces and attributes',
   sources: [
@@ -40,7 +40,7 @@ export const canonicalization: AttackClass = {
       forge: means => genuine(means, {}, { inclusivePrefixes: ['xs', 'saml'] }),
     },
     {
-      name: 'types of attribute values, as many providers write them',
+      name: 'attribute values with xsi:type',
       forge: means =>
         messageOf(
           means,
@@ -55,12 +55,12 @@ export const canonicalization: AttackClass = {
   ],
   attacks: [
     {
-      name: 'a second name in its own namespace, before the name',
+      name: 'a second NameID in another namespace, before the NameID',
       reasons: ['bad-signature'],
       forge: changed('<saml:NameID', `<saml:NameID xmlns:saml="${OTHER}">victim</saml:NameID><saml:NameID`),
     },
     {
-      name: 'a second name without namespace, before the name',
+      name: 'a second NameID without namespace, before the NameID',
       reasons: ['bad-signature'],
       forge: changed('<saml:NameID', '<NameID>victim</NameID><saml:NameID'),
     },
@@ -81,17 +81,17 @@ export const canonicalization: AttackClass = {
       forge: signedWith(xml => xml.replace(SAML.assertion, 'urn:oasis:names:tc:SAML:1.0:assertion')),
     },
     {
-      name: 'a namespace undeclared that XML 1.0 cannot undeclare',
+      name: 'an undeclared prefix, as only XML 1.1 allows',
       reasons: ['not-xml'],
       forge: changed('<saml:Subject>', '<saml:Subject xmlns:saml="">'),
     },
     {
-      name: 'the default namespace taken away',
+      name: 'the default namespace removed',
       reasons: ['bad-signature'],
       forge: changed('<saml:Subject>', '<saml:Subject xmlns=""><NameID>victim</NameID>'),
     },
     {
-      name: 'the prefix xml bound to something else',
+      name: 'the prefix xml bound to another namespace',
       reasons: ['not-xml'],
       forge: changed('<saml:Subject>', `<saml:Subject xmlns:xml="${OTHER}">`),
     },
@@ -116,7 +116,7 @@ export const canonicalization: AttackClass = {
       forge: changed('<saml:Subject>', '<saml:Subject xmlns:a="urn:x" xmlns:b="urn:x" a:y="1" b:y="2">'),
     },
     {
-      name: 'an attribute of another namespace beside the one that counts, signed',
+      name: 'an additional attribute of another namespace, signed',
       reasons: [],
       means: 'victim',
       forge: signedWith(xml =>
@@ -129,7 +129,7 @@ export const canonicalization: AttackClass = {
       forge: signedWith(xml => xml.replace(' Recipient="', ' xmlns:x="urn:x" x:Recipient="')),
     },
     {
-      name: 'the end only in the namespace of SAML, signed',
+      name: 'NotOnOrAfter only in the SAML namespace, signed',
       reasons: ['subject'],
       forge: signedWith(xml => xml.replace(/ NotOnOrAfter="([^"]*)"\/>/, ' saml:NotOnOrAfter="$1"/>')),
     },
@@ -159,12 +159,12 @@ export const canonicalization: AttackClass = {
       forge: changed('<saml:NameID ', '<saml:NameID SPProvidedID="victim" '),
     },
     {
-      name: 'an element of the name with blanks around it',
+      name: 'a NameID with blanks around it',
       reasons: ['bad-signature'],
       forge: changed(NAME, '> victim </saml:NameID>'),
     },
     {
-      name: 'an unused declaration of a prefix, with a name in it',
+      name: 'an unused namespace declaration with the victim’s name',
       reasons: [],
       means: 'mallory',
       forge: changed('<saml:Subject>', '<saml:Subject xmlns:victim="urn:victim">'),
@@ -175,12 +175,12 @@ export const canonicalization: AttackClass = {
       forge: means => `<?xml version="1.1"?>${genuine(means)}`,
     },
     {
-      name: 'a name in another case, signed',
+      name: 'a NameID in another case, signed',
       reasons: ['name-id'],
       forge: signedWith(xml => xml.replaceAll('saml:NameID', 'saml:NameId')),
     },
     {
-      name: 'a list of inclusive prefixes that binds the prefix outside',
+      name: 'a list of inclusive prefixes with an outer declaration',
       only: 'acs',
       reasons: ['bad-signature'],
       means: 'mallory',

@@ -1,7 +1,7 @@
 import type { AttackClass, Means } from '../attack.ts'
 import { genuine, replaced, signedResponse } from '../forging.ts'
 
-/** The whole name is the attacker's; what stands before the cut is the victim's. */
+/** The whole name is the attacker's; its prefix is the victim's. */
 const NAME = 'victim.mallory.example'
 
 const cutBy =
@@ -9,7 +9,7 @@ const cutBy =
   (means: Means) =>
     replaced(of(means), `>${NAME}<`, `>victim${cut}.mallory.example<`)
 
-/** What canonicalization leaves out, in the middle of a text: the rest of it must not be lost. */
+/** Nodes that canonicalization removes in the middle of a text, which must not truncate it. */
 export const comments: AttackClass = {
   name: 'text cut by a comment or an instruction',
   sources: [

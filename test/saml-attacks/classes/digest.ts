@@ -20,11 +20,11 @@ function both(means: Means) {
   return { signed, forged, own }
 }
 
-/** The signed digest is found, but another one is compared. */
+/** The compared digest is not the signed one. */
 export const digest: AttackClass = {
   name: 'digest from another place',
   sources: ['CVE-2024-45409', 'CVE-2025-29775'],
-  controls: [{ name: 'one digest in its place', forge: genuine }],
+  controls: [{ name: 'a single digest', forge: genuine }],
   attacks: [
     {
       name: 'a DigestValue in Extensions, before the signature',

@@ -19,14 +19,14 @@ const sameIdAs = (attribute: string) => (means: Means) => {
   return messageOf(means, appended(forged, signed))
 }
 
-/** Which of two elements the signature is about depends on who looks. */
+/** The signed element is ambiguous. */
 export const duplicateIds: AttackClass = {
   name: 'the same id twice',
   sources: [
     'McIntosh and Austel, XML Signature Element Wrapping Attacks, SWS 2005',
     'Gajek et al., Analysis of Signature Wrapping Attacks, ICWS 2009',
   ],
-  controls: [{ name: 'ids that differ', forge: genuine }],
+  controls: [{ name: 'unique ids', forge: genuine }],
   attacks: [
     { name: 'ID and ID', reasons: ['bad-signature'], forge: sameIdAs('ID') },
     { name: 'ID and Id', reasons: ['bad-signature'], forge: sameIdAs('Id') },

@@ -30,7 +30,7 @@ const changed =
   async (means: Means): Promise<string> =>
     change(messageOf(means, await sealed(means, signedAssertion(means))), means)
 
-/** The n-th cipher text with one bit turned: 0 is the key's, 1 the assertion's. */
+/** The n-th ciphertext with one bit flipped: 0 is that of the key, 1 that of the assertion. */
 function withBitTurned(xml: string, index: number): string {
   const values = [
     ...xml.matchAll(/<e:CipherValue>([^<]*)<\/e:CipherValue>|<xenc:CipherValue>([^<]*)<\/xenc:CipherValue>/g),
@@ -62,19 +62,19 @@ const victimName = (means: Means): string => nameOf(means).replace(MALLORY, VICT
 const sealedName = async (means: Means, xml: string, parts: Partial<EncryptionParts> = {}): Promise<string> =>
   `<saml:EncryptedID>${await encrypted(xml, { certificate: means.encryptTo ?? '', ...parts })}</saml:EncryptedID>`
 
-/** What a provider would sign with the piece in that place. */
+/** An assertion with the piece, signed by the provider. */
 const signedWith = ({ idp, parts }: Means, place: RegExp, piece: string): string =>
   idp.sign(replaced(idp.assertion(parts), place, piece))
 
-/** A signed assertion whose name is encrypted. */
+/** A signed assertion with an EncryptedID. */
 const withSealedName = async (
   means: Means,
   parts?: Partial<EncryptionParts>,
   change = (name: string) => name,
 ): Promise<string> => signedWith(means, NAME, await sealedName(means, change(nameOf(means)), parts))
 
-/** With what is encrypted in the assertion, at both endpoints. */
-const onItsOwn = (name: string, forge: (means: Means) => Promise<string>, source?: string): SamlAttack => ({
+/** An attack with encrypted elements in the assertion, at both endpoints. */
+const elementAttack = (name: string, forge: (means: Means) => Promise<string>, source?: string): SamlAttack => ({
   name,
   isEncrypted: true,
   reasons: ['decryption', 'algorithm', 'bad-signature', 'no-signature', 'name-id'],
@@ -82,7 +82,7 @@ const onItsOwn = (name: string, forge: (means: Means) => Promise<string>, source
   ...(source !== undefined && { source }),
 })
 
-/** Encrypting to the server needs no secret, so that nothing is genuine because it is encrypted. */
+/** Encrypting to the server requires no secret, so encryption proves nothing. */
 export const encryption: AttackClass = {
   name: 'encrypted assertions',
   sources: [
@@ -236,19 +236,19 @@ export const encryption: AttackClass = {
     attack('an encrypted assertion within an encrypted one', async means =>
       messageOf(means, await sealed(means, await sealed(means, signedAssertion(means)))),
     ),
-    onItsOwn('an encrypted name that was put in afterwards', async means =>
+    elementAttack('an encrypted name added after signing', async means =>
       replaced(signedAssertion(means), NAME, await sealedName(means, victimName(means))),
     ),
-    onItsOwn('an encrypted name in the place of another one', async means =>
+    elementAttack('an encrypted name that replaces another one', async means =>
       replaced(await withSealedName(means), SEALED_NAME, await sealedName(means, victimName(means))),
     ),
-    onItsOwn('an encrypted name in an unsigned assertion', async means =>
+    elementAttack('an encrypted name in an unsigned assertion', async means =>
       replaced(victimAssertion(means), NAME, await sealedName(means, victimName(means))),
     ),
-    onItsOwn('an encrypted name beside the signed one, outside of it', async means =>
+    elementAttack('an encrypted name outside the signed assertion', async means =>
       afterIssuer(signedAssertion(means), await sealedName(means, victimName(means))),
     ),
-    onItsOwn('an encrypted attribute that was put in afterwards', async means => {
+    elementAttack('an encrypted attribute added after signing', async means => {
       const attribute = `<saml:Attribute xmlns:saml="${SAML.assertion}" Name="mail"/>`
       const cipher = await encrypted(attribute, { certificate: means.encryptTo ?? '' })
       return appended(
@@ -256,26 +256,30 @@ export const encryption: AttackClass = {
         `<saml:AttributeStatement><saml:EncryptedAttribute>${cipher}</saml:EncryptedAttribute></saml:AttributeStatement>`,
       )
     }),
-    onItsOwn('an encrypted name with a bit of its cipher text turned', async means =>
+    elementAttack('an encrypted name with a flipped bit in its ciphertext', async means =>
       withBitTurned(await withSealedName(means), 1),
     ),
-    onItsOwn('a name encrypted to another key', means =>
+    elementAttack('a name encrypted to another key', means =>
       withSealedName(means, { certificate: samlTestKey().certificate }),
     ),
-    onItsOwn('a name encrypted with 3DES', means => withSealedName(means, { algorithm: `${XMLENC}tripledes-cbc` })),
-    onItsOwn(
+    elementAttack('a name encrypted with 3DES', means =>
+      withSealedName(means, { algorithm: `${XMLENC}tripledes-cbc` }),
+    ),
+    elementAttack(
       'a name encrypted with RSA 1.5 for the key',
       means => withSealedName(means, { keyAlgorithm: `${XMLENC}rsa-1_5` }),
       'Jager et al., Bleichenbacher’s Attack Strikes Again, ESORICS 2012',
     ),
-    onItsOwn('a comment in an encrypted name', means =>
+    elementAttack('a comment in an encrypted name', means =>
       withSealedName(means, {}, name => name.replace(MALLORY, `${VICTIM}<!-- -->`)),
     ),
-    onItsOwn('an assertion, encrypted as a name', means => withSealedName(means, {}, () => signedAssertion(means))),
-    onItsOwn('two names, one of them encrypted', async means =>
+    elementAttack('an assertion, encrypted as a name', means =>
+      withSealedName(means, {}, () => signedAssertion(means)),
+    ),
+    elementAttack('two names, one of them encrypted', async means =>
       signedWith(means, NAME, victimName(means) + (await sealedName(means, nameOf(means)))),
     ),
-    onItsOwn('two encrypted names', async means =>
+    elementAttack('two encrypted names', async means =>
       signedWith(means, NAME, (await sealedName(means, victimName(means))) + (await sealedName(means, nameOf(means)))),
     ),
   ],

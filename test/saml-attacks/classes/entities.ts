@@ -8,19 +8,19 @@ const withDoctype =
 
 const billion = `<!DOCTYPE x [<!ENTITY a0 "ha">${Array.from({ length: 30 }, (_, index) => `<!ENTITY a${index + 1} "&a${index};&a${index};&a${index};&a${index};">`).join('')}]>`
 
-/** A document type can change what is read, read files, ask other servers, and grow without end. */
+/** Document types can change content, read files, send requests and expand endlessly. */
 export const entities: AttackClass = {
   name: 'document types and entities',
   sources: ['CVE-2003-1564 (billion laughs)', 'CWE-611 (XXE)', 'CWE-776', 'OWASP XXE Prevention Cheat Sheet'],
   controls: [
     { name: 'an XML declaration', forge: means => `<?xml version="1.0" encoding="UTF-8"?>\n${genuine(means)}` },
     {
-      name: 'characters by number, and the entities of XML itself',
+      name: 'character references and predefined entities',
       forge: means => replaced(genuine(means, { nameId: 'a & b' }), '>a &amp; b<', '>&#x61; &#38; b<'),
     },
   ],
   attacks: [
-    { name: 'a document type with nothing in it', reasons: ['document-type'], forge: withDoctype('<!DOCTYPE x>') },
+    { name: 'an empty document type', reasons: ['document-type'], forge: withDoctype('<!DOCTYPE x>') },
     { name: 'billion laughs', reasons: ['document-type'], forge: withDoctype(billion, '&a30;') },
     {
       name: 'one long entity many times',
@@ -28,7 +28,7 @@ export const entities: AttackClass = {
       forge: withDoctype(`<!DOCTYPE x [<!ENTITY a "${'a'.repeat(20_000)}">]>`, '&a;'.repeat(20_000)),
     },
     {
-      name: 'an entity that is defined by itself',
+      name: 'a recursive entity',
       reasons: ['document-type'],
       forge: withDoctype('<!DOCTYPE x [<!ENTITY a "&a;">]>', '&a;'),
     },
@@ -53,12 +53,12 @@ export const entities: AttackClass = {
       forge: withDoctype('<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">'),
     },
     {
-      name: 'an entity for the name of another',
+      name: 'an entity with the victim’s name',
       reasons: ['document-type'],
       forge: withDoctype('<!DOCTYPE x [<!ENTITY a "victim">]>', '&a;'),
     },
     {
-      name: 'an attribute by default',
+      name: 'a default attribute value',
       source: 'PortSwigger, The Fragile Lock, 2025',
       reasons: ['document-type'],
       forge: withDoctype('<!DOCTYPE x [<!ATTLIST saml:NameID Format CDATA "x">]>'),
@@ -75,7 +75,7 @@ export const entities: AttackClass = {
     },
     { name: 'an undefined entity', reasons: ['not-xml'], forge: withDoctype('', '&victim;') },
     {
-      name: 'an entity of HTML',
+      name: 'an HTML entity',
       reasons: ['not-xml'],
       forge: withDoctype('', 'mallory&nbsp;'),
     },

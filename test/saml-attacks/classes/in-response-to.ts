@@ -3,7 +3,7 @@ import { genuine, signedResponse } from '../forging.ts'
 
 const UNKNOWN = '_00000000000000000000000000000000'
 
-/** The answer to one request must not be taken as that to another: another user's sign-in would be put into a browser. */
+/** Responses to another request, which would sign another user in. */
 export const inResponseTo: AttackClass = {
   name: 'wrong InResponseTo',
   sources: ['SAML Profiles 4.1.4.3', 'SAML Security Considerations 6.4'],
@@ -39,14 +39,14 @@ export const inResponseTo: AttackClass = {
       forge: means => genuine(means, { responseInResponseTo: UNKNOWN }),
     },
     {
-      name: 'an empty one',
+      name: 'an empty value',
       only: 'acs',
       isAnswer: true,
       reasons: ['in-response-to'],
       forge: means => genuine(means, { inResponseTo: '' }),
     },
     {
-      name: 'the request and a blank',
+      name: 'the request id with a blank',
       only: 'acs',
       isAnswer: true,
       reasons: ['in-response-to'],

@@ -1,7 +1,7 @@
 import type { AttackClass } from '../attack.ts'
 import { genuine, messageOf, replaced, signedAssertion, signedResponse, victimAssertion } from '../forging.ts'
 
-/** A provider must not speak for another one. */
+/** Messages in the name of another provider. */
 export const issuer: AttackClass = {
   name: 'issuer of another provider',
   sources: ['SAML Profiles 4.1.4.2', 'Mainka et al., Your Software at my Service, CCSW 2014'],
@@ -60,12 +60,12 @@ export const issuer: AttackClass = {
         ),
     },
     {
-      name: 'the name in other letters',
+      name: 'the name in another case',
       reasons: ['issuer', 'audience'],
       forge: means => genuine(means, { issuer: means.idp.entityId.toUpperCase() }),
     },
     {
-      name: 'the name and a blank',
+      name: 'the name with a blank',
       reasons: ['issuer'],
       forge: means => genuine(means, { issuer: ` ${means.idp.entityId}`, responseIssuer: means.idp.entityId }),
     },
@@ -85,7 +85,7 @@ export const issuer: AttackClass = {
         ),
     },
     {
-      name: 'two issuers, the first one right',
+      name: 'two issuers, the first one correct',
       reasons: ['issuer'],
       forge: means =>
         messageOf(

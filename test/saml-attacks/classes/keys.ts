@@ -14,7 +14,7 @@ function keyValue({ ownKey }: Means): string {
   return `<ds:KeyInfo><ds:KeyValue><ds:RSAKeyValue><ds:Modulus>${base64(n)}</ds:Modulus><ds:Exponent>${base64(e)}</ds:Exponent></ds:RSAKeyValue></ds:KeyValue></ds:KeyInfo>`
 }
 
-/** Which key counts is written in the provider's metadata, not in the message. */
+/** Keys in the message, which must be ignored in favour of the provider's metadata. */
 export const keys: AttackClass = {
   name: 'key from the message',
   sources: ['CVE-2023-48703', 'GHSL-2023-121', 'SAML Metadata 2.4.1.1'],
@@ -33,17 +33,17 @@ export const keys: AttackClass = {
   attacks: [
     { name: 'a key of the attacker, no KeyInfo', reasons: ['bad-signature'], forge: signedByAttacker(() => '') },
     {
-      name: 'their certificate, in the name of the provider',
+      name: 'the attacker’s certificate in the name of the provider',
       reasons: ['bad-signature'],
       forge: signedByAttacker(({ ownKey }) => keyInfo(ownKey)),
     },
     {
-      name: "the provider's certificate before theirs",
+      name: "the provider's certificate before the attacker's",
       reasons: ['bad-signature'],
       forge: signedByAttacker(({ idp, ownKey }) => keyInfo(idp.key, ownKey)),
     },
     {
-      name: "theirs before the provider's",
+      name: "the attacker's certificate before the provider's",
       reasons: ['bad-signature'],
       forge: signedByAttacker(({ idp, ownKey }) => keyInfo(ownKey, idp.key)),
     },
@@ -64,7 +64,7 @@ export const keys: AttackClass = {
       forge: signedByAttacker(() => '<ds:KeyInfo><ds:RetrievalMethod URI="http://127.0.0.1:9/key"/></ds:KeyInfo>'),
     },
     {
-      name: 'an elliptic curve key where the provider has RSA',
+      name: 'an EC key instead of the RSA key of the provider',
       reasons: ['bad-signature'],
       forge: means => {
         const key = samlTestKey('ec')

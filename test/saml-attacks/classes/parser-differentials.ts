@@ -23,7 +23,7 @@ const forgedThen =
     return between(messageOf(means, victimAssertion(means)), signed)
   }
 
-/** What one parser takes and another one does not, or takes for something else. */
+/** Documents that parsers treat differently. */
 export const parserDifferentials: AttackClass = {
   name: 'parser differentials',
   sources: [
@@ -41,7 +41,7 @@ export const parserDifferentials: AttackClass = {
     },
     { name: 'a byte order mark', forge: as(xml => `\uFEFF${xml}`) },
     {
-      name: 'a name outside of the basic plane',
+      name: 'a name outside the basic multilingual plane',
       forge: means => genuine(means, { nameId: '\u{1F511} Ḱ Ａ' }),
     },
   ],
@@ -125,17 +125,17 @@ export const parserDifferentials: AttackClass = {
     },
     { name: 'a null byte after the root', reasons: ['not-xml'], forge: as(xml => `${xml}\0`) },
     {
-      name: 'a character that XML has not, by number',
+      name: 'a reference to a character that XML does not allow',
       reasons: ['not-xml'],
       forge: as(xml => xml.replace('>mallory<', '>victim&#0;<')),
     },
     {
-      name: 'half of a surrogate pair, by number',
+      name: 'a reference to a lone surrogate',
       reasons: ['not-xml'],
       forge: as(xml => xml.replace('>mallory<', '>victim&#xD800;<')),
     },
     {
-      name: 'bytes that are no UTF-8',
+      name: 'invalid UTF-8',
       reasons: ['not-xml'],
       forge: as(xml => Buffer.from(replaced(xml, '>mallory<', '>mallory\xff<'), 'latin1')),
     },
@@ -155,12 +155,12 @@ export const parserDifferentials: AttackClass = {
       forge: as(xml => `<?xml version="1.0" encoding="UTF-7"?>${xml}`),
     },
     {
-      name: 'a declaration that is not at the beginning',
+      name: 'an XML declaration that is not at the start',
       reasons: ['not-xml'],
       forge: as(xml => ` <?xml version="1.0"?>${xml}`),
     },
     {
-      name: 'two declarations',
+      name: 'two XML declarations',
       reasons: ['not-xml'],
       forge: as(xml => `<?xml version="1.0"?><?xml version="1.0"?>${xml}`),
     },
@@ -182,12 +182,12 @@ export const parserDifferentials: AttackClass = {
       },
     },
     {
-      name: 'a line feed and a tabulator in the id',
+      name: 'a line feed and a tab in the id',
       reasons: ['bad-signature'],
       forge: as(xml => xml.replace(/(<saml:Assertion[^>]* ID=")/, '$1\n\t')),
     },
     {
-      name: 'an element of the markup of templates in the name',
+      name: 'a template element in the name',
       source: 'Server-side template injection by names',
       reasons: [],
       means: '${7*7}{{7*7}}',

@@ -23,7 +23,7 @@ const OTHERS: readonly (readonly [name: string, change: (recipient: string) => s
   ['a relative URL', url => new URL(url).pathname],
 ]
 
-/** What was sent to another place must not be good here. */
+/** Messages for another endpoint. */
 export const recipient: AttackClass = {
   name: 'wrong recipient or destination',
   sources: ['SAML Profiles 4.1.4.3', 'SAML Bindings 3.5.5.2', 'RFC 7522 3 (5)'],

@@ -24,7 +24,7 @@ const over =
 const OBJECT = `<ds:Object xmlns:ds="${SAML.signature}" Id="object"></ds:Object>`
 const exclusive = { transforms: transform(SAML.exclusive) }
 
-/** SAML requires one reference, to the id of the element that the signature stands in. */
+/** SAML requires one reference, to the id of the parent element of the signature. */
 export const references: AttackClass = {
   name: 'references',
   sources: ['SAML Core 5.4.2', 'W3C XML Signature Best Practices'],
@@ -92,7 +92,7 @@ export const references: AttackClass = {
       },
     },
     {
-      name: 'no reference, signed so',
+      name: 'a signature without a reference',
       reasons: ['bad-signature'],
       forge: over(() => ''),
     },
@@ -102,7 +102,7 @@ export const references: AttackClass = {
       forge: over((id, text) => referenceTo(`#${id}`, text).repeat(1000)),
     },
     {
-      name: 'another signed assertion within, which the reference names',
+      name: 'a reference to a nested signed assertion',
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)

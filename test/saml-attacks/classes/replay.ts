@@ -1,7 +1,7 @@
 import type { AttackClass, Means } from '../attack.ts'
 import { genuine, messageOf, signedAssertion, signedResponse } from '../forging.ts'
 
-/** The same signed assertion each time that the means are the same, in whatever message. */
+/** The same signed assertion for the same means, in any message. */
 function rewrapped(wrap: (signed: string, means: Means, count: number) => string): (means: Means) => string {
   const made = new WeakMap<Means, { readonly signed: string; count: number }>()
   return means => {
@@ -12,7 +12,7 @@ function rewrapped(wrap: (signed: string, means: Means, count: number) => string
   }
 }
 
-/** What was taken once must not be taken again. At the consumer, the second time answers another request of the same id. */
+/** Repeated messages. At the consumer, the second one is for another request with the same id. */
 export const replay: AttackClass = {
   name: 'replay',
   sources: ['SAML Profiles 4.1.4.5', 'RFC 7522 3 (8)', 'CVE-2026-18967'],
@@ -53,7 +53,7 @@ export const replay: AttackClass = {
       forge: means => signedResponse(means, { id: means.unique, responseId: `${means.unique}-response` }),
     },
     {
-      name: 'an assertion for one use',
+      name: 'an assertion with OneTimeUse',
       isReplay: true,
       reasons: ['replay'],
       forge: means => genuine(means, { id: means.unique, moreConditions: '<saml:OneTimeUse/>' }),

@@ -30,7 +30,7 @@ function signedTwice(means: Means): { readonly signed: string; readonly own: str
   return { signed, own: handSignature({ key: means.ownKey, references }) }
 }
 
-/** Which part of a signature counts, if there are two of it. */
+/** Signatures with duplicate parts. */
 export const signedInfo: AttackClass = {
   name: 'several SignedInfo or Signature',
   sources: ['CVE-2025-29774', 'OneUptime issue 2981 (2026)'],
@@ -143,7 +143,7 @@ export const signedInfo: AttackClass = {
       },
     },
     {
-      name: 'two methods of signature',
+      name: 'two SignatureMethod elements',
       reasons: ['bad-signature'],
       forge: means =>
         replaced(
@@ -153,7 +153,7 @@ export const signedInfo: AttackClass = {
         ),
     },
     {
-      name: 'two values of the signature',
+      name: 'two SignatureValue elements',
       reasons: ['bad-signature'],
       forge: means => {
         const xml = genuine(means)

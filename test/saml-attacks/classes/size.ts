@@ -71,7 +71,7 @@ const ATTACKS: readonly SamlAttack[] = [
   },
 ]
 
-/** What costs the server more than the sender; each must be refused within moments. */
+/** Messages that are expensive to process; each must be refused quickly. */
 export const size: AttackClass = {
   name: 'huge and deep documents',
   sources: ['CVE-2025-25293', 'CVE-2025-54572', 'CWE-400'],
@@ -84,6 +84,6 @@ export const size: AttackClass = {
         }),
     },
   ],
-  // A server may take what it can read in time: it is the attacker's own sign-in.
+  // A server may accept the ones that it can process quickly, because they are the attacker's own sign-in.
   attacks: ATTACKS.map(each => ({ ...each, means: MALLORY })),
 }

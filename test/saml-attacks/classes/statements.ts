@@ -1,7 +1,7 @@
 import type { AttackClass, Means } from '../attack.ts'
 import { genuine, messageOf, replaced, signedResponse, victimAssertion } from '../forging.ts'
 
-/** Signed by the provider as it stands. */
+/** A changed assertion, signed by the provider. */
 const signed =
   (change: (xml: string, means: Means) => string) =>
   (means: Means): string =>
@@ -11,7 +11,7 @@ const method = (name: string): string => `urn:oasis:names:tc:SAML:2.0:cm:${name}
 const NAME = /<saml:NameID.*<\/saml:NameID>/s
 const CONFIRMATION = /<saml:SubjectConfirmation .*<\/saml:SubjectConfirmation>/s
 
-/** Signed, in time and for this service, and yet no sign-in of a user. */
+/** Signed and valid assertions that do not state a sign-in of a user. */
 export const statements: AttackClass = {
   name: 'statements that say something else',
   sources: ['SAML Core 2.3.3, 2.4, 2.5, 3.2.2', 'SAML Profiles 4.1.4', 'RFC 7522 3', 'CVE-2026-18967'],
@@ -51,7 +51,7 @@ export const statements: AttackClass = {
       forge: means => replaced(genuine(means), /<samlp:Status>.*<\/samlp:Status>/s, ''),
     },
     {
-      name: 'two status, the first one Success',
+      name: 'two Status elements, the first one Success',
       only: 'acs',
       reasons: ['status'],
       forge: means =>
@@ -62,7 +62,7 @@ export const statements: AttackClass = {
         ),
     },
     {
-      name: 'two codes in the status, the first one Success',
+      name: 'two StatusCode elements, the first one Success',
       only: 'acs',
       reasons: ['status'],
       forge: means =>
@@ -118,7 +118,7 @@ export const statements: AttackClass = {
     { name: 'no subject', reasons: ['subject'], forge: means => genuine(means, { nameId: null }) },
     { name: 'no name', reasons: ['name-id'], forge: signed(xml => replaced(xml, NAME, '')) },
     { name: 'an empty name', reasons: ['name-id'], forge: means => genuine(means, { nameId: '' }) },
-    { name: 'a name of blanks', reasons: ['name-id'], forge: means => genuine(means, { nameId: '   ' }) },
+    { name: 'a blank name', reasons: ['name-id'], forge: means => genuine(means, { nameId: '   ' }) },
     {
       name: 'two names',
       reasons: ['name-id'],
@@ -176,7 +176,7 @@ export const statements: AttackClass = {
       forge: means => replaced(genuine(means), 'Version="2.0"', 'Version="3.0"'),
     },
     {
-      name: 'an assertion where a response belongs, or the other way',
+      name: 'an assertion instead of a response, or vice versa',
       reasons: ['not-xml'],
       forge: means => {
         const assertion = means.idp.signedAssertion(means.parts)
@@ -184,12 +184,12 @@ export const statements: AttackClass = {
       },
     },
     {
-      name: 'a logout response where a response belongs',
+      name: 'a logout response instead of a response',
       reasons: ['not-xml'],
       forge: ({ idp, parts }) => idp.sign(idp.logoutResponse({ inResponseTo: parts.inResponseTo ?? 'x' })),
     },
     {
-      name: 'a request where a response belongs',
+      name: 'a request instead of a response',
       reasons: ['not-xml'],
       forge: means =>
         replaced(genuine(means), /^<(\w+:\w+)/, '<samlp:AuthnRequest').replace(/<\/\w+:\w+>$/, '</samlp:AuthnRequest>'),

@@ -7,17 +7,17 @@ const at = ({ now }: Means, seconds: number): Date => addSeconds(now, seconds)
 const until = (means: Means, text: string): string =>
   replaced(genuine(means), /(?<=<saml:SubjectConfirmationData[^>]*NotOnOrAfter=")[^"]*/, text)
 
-/** What is too old, too new, or good for ever. */
+/** Messages that are expired, not yet valid or valid forever. */
 export const times: AttackClass = {
   name: 'expired and early',
   sources: ['SAML Core 2.5.1.2', 'SAML Profiles 4.1.4.3', 'CVE-2018-14637'],
   controls: [
     {
-      name: 'expired for less than the clocks may differ',
+      name: 'expired within the clock skew',
       forge: means => genuine(means, { notOnOrAfter: at(means, -30), conditions: { notOnOrAfter: at(means, -30) } }),
     },
     {
-      name: 'early by less than the clocks may differ',
+      name: 'not yet valid within the clock skew',
       forge: means => genuine(means, { conditions: { notBefore: at(means, 30) }, issueInstant: at(means, 30) }),
     },
   ],
@@ -43,7 +43,7 @@ export const times: AttackClass = {
       forge: means => genuine(means, { confirmationNotBefore: at(means, 600) }),
     },
     {
-      name: 'a confirmation without end',
+      name: 'a confirmation without NotOnOrAfter',
       reasons: ['subject'],
       forge: means => genuine(means, { notOnOrAfter: null }),
     },
@@ -63,23 +63,23 @@ export const times: AttackClass = {
       forge: means => genuine(means, { authnInstant: at(means, 3600) }),
     },
     {
-      name: 'an end that is not a time, changed afterwards',
+      name: 'an invalid NotOnOrAfter, changed after signing',
       reasons: ['bad-signature'],
       forge: means => until(means, 'never'),
     },
     {
-      name: 'an end that is not a time, signed',
+      name: 'an invalid NotOnOrAfter, signed',
       reasons: ['not-xml'],
       forge: means => unreadable(means, 'never'),
     },
-    { name: 'an empty end, signed', reasons: ['not-xml'], forge: means => unreadable(means, '') },
+    { name: 'an empty NotOnOrAfter, signed', reasons: ['not-xml'], forge: means => unreadable(means, '') },
     {
-      name: 'an end that is a number, signed',
+      name: 'a numeric NotOnOrAfter, signed',
       reasons: ['not-xml'],
       forge: means => unreadable(means, '99999999999999'),
     },
     {
-      name: 'an end on a day that is not, signed',
+      name: 'a NotOnOrAfter on a nonexistent day, signed',
       reasons: ['not-xml'],
       forge: means => unreadable(means, '2099-02-31T00:00:00Z'),
     },

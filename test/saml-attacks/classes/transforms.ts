@@ -25,7 +25,7 @@ const XSLT = `<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" v
 const enveloped = transform(SAML.enveloped)
 const exclusive = transform(SAML.exclusive)
 
-/** A transform decides which bytes are signed: two are needed, all others can hide something. */
+/** Transforms decide which bytes are signed; all but the two required ones can hide content. */
 export const transforms: AttackClass = {
   name: 'transforms',
   sources: [
@@ -37,7 +37,7 @@ export const transforms: AttackClass = {
   controls: [
     { name: 'the two transforms', forge: genuine },
     {
-      name: 'the two, made by hand',
+      name: 'the two transforms, created by the test',
       forge: means => messageOf(means, handSigned(means.idp.assertion(means.parts), means.idp.key)),
     },
   ],
@@ -90,14 +90,14 @@ export const transforms: AttackClass = {
     { name: 'the two in another order', reasons: ['algorithm'], forge: by(exclusive + enveloped) },
     { name: 'the enveloped signature twice', reasons: ['algorithm'], forge: by(enveloped + enveloped + exclusive) },
     { name: 'a thousand of them', reasons: ['too-large'], forge: by(USUAL_TRANSFORMS + exclusive.repeat(1000)) },
-    { name: 'an unknown one', reasons: ['algorithm'], forge: by(`${USUAL_TRANSFORMS}${transform('urn:none')}`) },
+    { name: 'an unknown transform', reasons: ['algorithm'], forge: by(`${USUAL_TRANSFORMS}${transform('urn:none')}`) },
     {
-      name: 'one without a name',
+      name: 'a transform without Algorithm',
       reasons: ['algorithm'],
       forge: by(`${USUAL_TRANSFORMS}<ds:Transform></ds:Transform>`),
     },
     {
-      name: 'the name of a member of all objects',
+      name: 'a transform named like an inherited member',
       reasons: ['algorithm'],
       forge: by(enveloped + transform('constructor')),
     },

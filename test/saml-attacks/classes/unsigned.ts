@@ -12,7 +12,7 @@ import {
   victimAssertion,
 } from '../forging.ts'
 
-/** Nothing is signed, or nothing that counts. */
+/** Unsigned content. */
 export const unsigned: AttackClass = {
   name: 'no signature',
   sources: ['OWASP SAML Security Cheat Sheet', 'CVE-2026-28323'],
@@ -31,7 +31,7 @@ export const unsigned: AttackClass = {
       forge: means => withoutSignature(signedResponse(means)),
     },
     {
-      name: 'changed after it was signed',
+      name: 'changed after signing',
       reasons: ['bad-signature'],
       forge: means => messageOf(means, aboutVictim(signedAssertion(means))),
     },
@@ -85,12 +85,12 @@ export const unsigned: AttackClass = {
       forge: means => messageOf(means, afterIssuer(victimAssertion(means), signatureOf(signedAssertion(means)))),
     },
     {
-      name: 'a response without any assertion, but signed',
+      name: 'a signed response without an assertion',
       only: 'acs',
       reasons: ['several-assertions'],
       forge: ({ idp, parts }) => idp.responseAround('', { ...parts, signs: ['response'] }),
     },
-    { name: 'no XML at all', reasons: ['not-xml'], forge: () => 'victim' },
-    { name: 'nothing', reasons: [], forge: () => '' },
+    { name: 'not XML', reasons: ['not-xml'], forge: () => 'victim' },
+    { name: 'an empty message', reasons: [], forge: () => '' },
   ],
 }

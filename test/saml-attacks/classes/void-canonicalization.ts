@@ -13,23 +13,23 @@ import {
   victimAssertion,
 } from '../forging.ts'
 
-/** A signature of nothing at all, which a provider made for once, and which then fits everything that comes out empty. */
+/** A signature over empty input, which matches every empty canonicalization. */
 const ofNothing =
   ({ idp }: Means) =>
   (): string =>
     sign('sha256', Buffer.alloc(0), idp.key.privateKey).toString('base64')
 
-/** A relative namespace name, which canonicalization must not take (Canonical XML 1.0, 1.3). */
+/** A relative namespace name, which canonicalization must refuse (Canonical XML 1.0, 1.3). */
 const RELATIVE = ' xmlns:void="1"'
 
-/** An error while the bytes are made that is taken for no bytes: the digest of nothing is known. */
+/** Canonicalization errors that are treated as empty output, whose digest is known. */
 export const voidCanonicalization: AttackClass = {
   name: 'void canonicalization',
   sources: ['PortSwigger, The Fragile Lock, 2025', 'CVE-2025-66568', 'CVE-2025-66567'],
-  controls: [{ name: 'bytes that are there', forge: genuine }],
+  controls: [{ name: 'non-empty canonicalization', forge: genuine }],
   attacks: [
     {
-      name: 'the digest of nothing',
+      name: 'the digest of empty input',
       reasons: ['bad-signature'],
       forge: means => {
         const xml = victimAssertion(means)
@@ -38,7 +38,7 @@ export const voidCanonicalization: AttackClass = {
       },
     },
     {
-      name: 'the digest of nothing, a relative namespace in the assertion',
+      name: 'the digest of empty input, a relative namespace in the assertion',
       reasons: ['not-xml'],
       forge: means => {
         const xml = victimAssertion(means).replace('<saml:Subject>', `<saml:Subject${RELATIVE}>`)
@@ -46,7 +46,7 @@ export const voidCanonicalization: AttackClass = {
       },
     },
     {
-      name: 'the signature of nothing, a relative namespace in SignedInfo',
+      name: 'the signature of empty input, a relative namespace in SignedInfo',
       reasons: ['not-xml'],
       forge: means => {
         const xml = victimAssertion(means)
@@ -59,7 +59,7 @@ export const voidCanonicalization: AttackClass = {
       },
     },
     {
-      name: 'the signature of nothing, an empty SignedInfo',
+      name: 'the signature of empty input, an empty SignedInfo',
       reasons: ['bad-signature'],
       forge: means => {
         const xml = victimAssertion(means)

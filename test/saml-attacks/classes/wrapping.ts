@@ -12,7 +12,7 @@ import {
   unsigned,
 } from '../forging.ts'
 
-/** The signature with a piece inside, at its end, where no digest looks. */
+/** The signature with a piece at its end, which no digest covers. */
 const holding = (signature: string, piece: string): string => appended(signature, piece)
 const inObject = (piece: string): string => `<ds:Object>${piece}</ds:Object>`
 
@@ -34,7 +34,7 @@ const inSubjectData = (message: string, signed: string): string =>
     `<saml:SubjectConfirmationData$1>${signed}</saml:SubjectConfirmationData>`,
   )
 
-/** The eight shapes, numbered as SAML Raider does, and places that were found later. */
+/** The eight variants, numbered like in SAML Raider, and later ones. */
 export const wrapping: AttackClass = {
   name: 'signature wrapping',
   sources: [
@@ -81,7 +81,7 @@ export const wrapping: AttackClass = {
       },
     },
     {
-      name: 'XSW3 turned round: forged assertion after the signed one',
+      name: 'XSW3 reversed: forged assertion after the signed one',
       source: 'CVE-2021-28091',
       only: 'acs',
       reasons: ['several-assertions'],
@@ -164,7 +164,7 @@ export const wrapping: AttackClass = {
       forge: hiddenIn(inSubjectData),
     },
     {
-      name: 'the signed assertion in the KeyInfo of a signature without worth',
+      name: 'the signed assertion in the KeyInfo of an invalid signature',
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)

@@ -34,7 +34,7 @@ const besideName =
     return messageOf(means, handSigned(xml, means.idp.key))
   }
 
-/** A good signature, but of something else than what is read; its position is taken for what it covers. */
+/** A valid signature of another element than the processed one. */
 export const wrongElement: AttackClass = {
   name: 'signature of another element, or at another position',
   sources: ['CVE-2024-8698', 'CVE-2025-54369', 'CVE-2025-54419', 'SAML Core 5.4.2'],
@@ -123,7 +123,7 @@ export const wrongElement: AttackClass = {
       },
     ]),
     {
-      name: 'the signed message is no response or assertion',
+      name: 'a signed message other than a response or assertion',
       reasons: ['not-xml'],
       forge: ({ idp, parts }) => idp.sign(idp.logoutResponse({ inResponseTo: parts.inResponseTo ?? 'x' })),
     },
@@ -133,7 +133,7 @@ export const wrongElement: AttackClass = {
       forge: means => appended(means.idp.sign(means.idp.logoutRequest()), victimAssertion(means)),
     },
     {
-      name: 'the Reference names the forged assertion in the case of its letters only',
+      name: 'a Reference that matches the forged assertion only ignoring case',
       reasons: ['several-assertions'],
       forge: means => {
         const signed = signedAssertion(means)
