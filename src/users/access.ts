@@ -122,7 +122,8 @@ async function endAccessByProvider(
 
 /**
  * Ends one session and what was granted in it: codes, refresh tokens, stored tokens, and the JWTs that share a grant with
- * one of them. An access token that is only a JWT stays valid until it expires.
+ * one of them; also the user's passcode, which does not name its session. An access token that is only a JWT stays valid until
+ * it expires.
  */
 async function endSessionByProvider(
   zone: Zone,
@@ -136,6 +137,7 @@ async function endSessionByProvider(
   await endGrantsOfSession(zone, session, deps)
   const last = (await store.sessions.find(zone.id, idDigest)) ?? session
   await store.sessions.delete(zone.id, idDigest)
+  await store.oneTimeCodes.forget(zone.id, 'passcode', signIn.userId)
   await endGrantsOfSession(zone, { signIn, clients: last.clients }, deps) // those since then
   reportEnd(zone, { userId: signIn.userId, by, data: 'one session, at the request of the provider' }, audit)
 }

@@ -119,6 +119,18 @@ for (const mode of MODES) {
         assert.equal(event?.byOther, true)
       })
 
+      it('ends the passcode of the user, which the session may have got', async () => {
+        const [one, other] = [await signIn({ sid: 's-code' }), await signIn({ sub: 'kim', sid: 's-kim' })]
+        const passcodeOf = async (browser: Browser): Promise<string> =>
+          JSON.parse((await browser.send('/passcode', { headers: { accept: 'application/json' } })).text) as string
+        const statusOf = async (passcode: string): Promise<number> =>
+          (await server.token({ grant_type: 'password', passcode }, { basic: ['app', 'app-secret'] })).status
+        const [ofOne, ofOther] = [await passcodeOf(one), await passcodeOf(other)]
+        await accepted(await logoutToken({ sub: undefined, sid: 's-code' }))
+        assert.notEqual(await statusOf(ofOne), 200)
+        assert.equal(await statusOf(ofOther), 200)
+      })
+
       it('revokes a token that is stored concurrently', async () => {
         const tokens = await tokensOf(await signIn({ sid: 'late' }))
         const idDigest = digest(tokens.refresh_token)
