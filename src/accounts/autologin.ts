@@ -2,6 +2,7 @@
 // browser is redirected here with the code. Each is for one client, works once, and ends with the password.
 import { allowsProvider } from '../model/clients/client.ts'
 import type { Client } from '../model/clients/client.ts'
+import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Store } from '../store/store.ts'
@@ -31,6 +32,7 @@ type AutologinResult =
 /** Dependencies of `redeemAutologin`. */
 type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
   readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
+  readonly service: Pick<Service, 'name'>
 }
 
 /** Consumes the code, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. */
@@ -50,7 +52,9 @@ export async function redeemAutologin(
   if (data.clientId !== clientId) return { outcome: 'other-client' }
   const client = await deps.store.clients.find(zone.id, clientId)
   const isOpen = await deps.store.providers.isActive(zone.id, user.origin)
-  if (!client || !isOpen || !allowsProvider(client, user.origin)) return { outcome: 'bad-code' }
+  // Whether another provider verified the address does not affect whether the user may sign in.
+  const isDoubted = !user.verified && user.origin === deps.service.name
+  if (!client || !isOpen || isDoubted || !allowsProvider(client, user.origin)) return { outcome: 'bad-code' }
   return { outcome: 'good', user, amr: ['pwd'] }
 }
 

@@ -32,7 +32,7 @@ for (const mode of MODES) {
     before(async () => {
       const users = [
         ...authorizeBootstrap.users,
-        ...['late', 'unverified', 'guessed', 'changed', 'gone'].map(userName => ({
+        ...['late', 'unverified', 'guessed', 'changed', 'gone', 'doubted'].map(userName => ({
           userName,
           password: 'koala',
           emails: [{ value: `${userName}@example.org` }],
@@ -287,6 +287,14 @@ for (const mode of MODES) {
           code: async () => {
             const code = await codeOf('gone')
             await changeUser(server, 'gone', { active: false })
+            return code
+          },
+        },
+        {
+          name: 'a code of a user whose address no longer counts as verified',
+          code: async () => {
+            const code = await codeOf('doubted')
+            await changeUser(server, 'doubted', { verified: false })
             return code
           },
         },
