@@ -79,8 +79,18 @@ const users = members<User>(
     previousLogonAt: date,
   },
 )
+/** Zero is stored for a time that is unknown. */
+const knownDate = date.filter(moment => moment.getTime() !== 0)
 const codes = members<AuthorizationCode>(
-  { clientId: text, userId: text, scopes: texts, amr: texts, authenticatedAt: date, grantId: text, expiresAt: date },
+  {
+    clientId: text,
+    userId: text,
+    scopes: texts,
+    amr: texts,
+    authenticatedAt: knownDate,
+    grantId: text,
+    expiresAt: date,
+  },
   { redirectUri: text, codeChallenge: text, codeChallengeMethod: fc.constantFrom('S256', 'plain'), nonce: text },
 )
 const tokens = members<StoredToken>(
