@@ -47,7 +47,7 @@ const OUTER = statement<{ zone_id: string; id: string }, GroupRow>(
 )
 const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_name: string }>(
   `select display_name from (select ${nameOfReached(':zone_id')} as display_name
-     from (select distinct group_id from (${reachedGroups(':zone_id', ':user_id')}) as rows) as reached) as named
+     from (${reachedGroups(':zone_id', ':user_id')}) as reached) as named
    where display_name is not null order by display_name limit ${MAX_GROUPS_OF_USER + 1}`,
 )
 /** Begins with the groups, which are few; an origin may have a million accounts. */

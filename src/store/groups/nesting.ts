@@ -39,13 +39,13 @@ const reaching = (condition: string, direction: keyof typeof STEPS = 'outward'):
    select zone_id, inner_id, outer_id from reach`
 
 /**
- * Selects the ids of the user's groups, direct and nested, some of them twice: for `in (…)`. The cross join makes SQLite
- * begin with the memberships, which an index covers.
+ * Selects the ids of the user's groups, direct and nested, each once. The cross join makes SQLite begin with the memberships, which
+ * an index covers.
  */
 export const reachedGroups = (zoneId: string, userId: string): string =>
   `select group_id from group_members
    where group_members.zone_id = ${zoneId} and member_id = ${userId} and member_type = 'USER'
-   union all
+   union
    select outer_id from group_members cross join group_nesting
    where group_members.zone_id = ${zoneId} and member_id = ${userId} and member_type = 'USER'
    and group_nesting.zone_id = group_members.zone_id and group_nesting.inner_id = group_members.group_id`
