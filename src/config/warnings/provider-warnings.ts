@@ -1,7 +1,7 @@
 import type { JsonRecord } from '../../base/json.ts'
 import { isLoopbackHost } from '../../base/loopback.ts'
 import { addressKind } from '../../base/network-address.ts'
-import type { TokenGrantType } from '../../model/clients/grant-types.ts'
+import { JWT_BEARER } from '../../model/clients/grant-types.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import { providerFromJson } from '../../providers/provider-json.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
@@ -41,8 +41,6 @@ export async function providerWarnings(
     ...identityZones.flatMap(zone => issuerWarnings(zone.bootstrap, serviceName)),
   ]
 }
-
-const JWT_BEARER: TokenGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /** Several providers may share an issuer in browsers, but an assertion names no provider: it is refused (`invalid_grant`). */
 function issuerWarnings(
