@@ -2,8 +2,10 @@
 // the server neither loads nor keeps it. See docs/decisions/0024-api-explorer.md.
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { cachingOf } from '../../web/assets.ts'
+import { namesTag } from '../../web/entity-tag.ts'
 import { CORS_VARY } from '../../web/headers.ts'
 
 /** Version of the package rapidoc. */
@@ -30,16 +32,14 @@ export function explorerEndpoint(app: FastifyInstance): void {
       vary: `${CORS_VARY}, Accept-Encoding`,
     })
     const { headers } = request
-    if (headers['if-none-match'] === etag) return reply.status(304).send()
+    if (namesTag(headers['if-none-match'], etag)) return reply.status(304).send()
     reply.type('text/javascript; charset=utf-8')
     if (acceptsGzip(headers['accept-encoding'])) {
       return reply.header('content-encoding', 'gzip').send(createReadStream(EXPLORER_FILE))
     }
     const { createGunzip } = await import('node:zlib') // nothing else at a start needs it, and it takes 4 ms
-    const compressed = createReadStream(EXPLORER_FILE)
-    const plain = createGunzip()
-    compressed.on('error', cause => plain.destroy(cause))
-    return reply.send(compressed.pipe(plain))
+    // Closes the file also if the caller goes away.
+    return reply.send(pipeline(createReadStream(EXPLORER_FILE), createGunzip(), () => {})) // Fastify learns of errors itself
   })
 }
 

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { EXPLORER_FILE, EXPLORER_SHA256, explorerUrl } from '../../../src/admin/openapi/explorer.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -57,6 +60,29 @@ describe('API explorer script', () => {
     assert.equal(other.status, 200)
     await other.body?.cancel() // unread, it would keep the connection and so the server open for more than a minute
   })
+
+  /** How often this process has the file open. */
+  const openFiles = (): number =>
+    readdirSync('/proc/self/fd').filter(each => {
+      const link = join('/proc/self/fd', each)
+      return existsSync(link) && readlinkSync(link) === EXPLORER_FILE
+    }).length
+
+  const skip = !existsSync('/proc/self/fd') && 'only Linux lists the open files'
+  for (const encoding of ['identity', 'gzip']) {
+    it(`is closed when the browser goes away (${encoding})`, { skip }, async () => {
+      const { hostname, port, host } = new URL(base)
+      for (let round = 0; round < 5; round += 1) {
+        await new Promise<void>(resolve => {
+          const socket = connect(Number(port), hostname)
+          socket.once('data', () => socket.destroy()).once('close', () => resolve())
+          socket.write(`GET ${explorerUrl('')} HTTP/1.1\r\nHost: ${host}\r\nAccept-Encoding: ${encoding}\r\n\r\n`)
+        })
+      }
+      for (let turn = 0; turn < 200 && openFiles() > 0; turn += 1) await pause(10)
+      assert.equal(openFiles(), 0)
+    })
+  }
 
   it('is loaded only by /docs', async () => {
     for (const path of ['/login', '/error', '/nowhere']) {
