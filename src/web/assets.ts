@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { digest } from '../base/secrets.ts'
+import { namesTag } from './entity-tag.ts'
 import { queryForm } from './requests/query.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -116,10 +117,11 @@ export function loadAssets(folder: string, basePath: string): Assets {
 
 function serveAt(app: FastifyInstance, url: string, { type, content, tag }: Asset, caching?: string): void {
   app.get(url, { config: CONFIG }, (request, reply) => {
+    const etag = `"${tag}"`
     reply
-      .header('etag', `"${tag}"`)
+      .header('etag', etag)
       .header('cache-control', caching ?? cachingOf(request, tag))
       .type(type)
-    return request.headers['if-none-match'] === `"${tag}"` ? reply.status(304).send() : reply.send(content)
+    return namesTag(request.headers['if-none-match'], etag) ? reply.status(304).send() : reply.send(content)
   })
 }

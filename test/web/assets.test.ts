@@ -71,6 +71,11 @@ for (const base of ['http://localhost:8080', 'http://localhost:8080/uaa']) {
       const again = await server.send(`${path}/resources/latchkey.css`, { headers: { 'if-none-match': etag } })
       assert.equal(again.status, 304)
       assert.equal(again.text, '')
+      // A proxy that compresses makes it a weak one (RFC 9110 §13.1.2 compares weakly).
+      for (const condition of [`W/${etag}`, `"other", ${etag}`, '*']) {
+        const headers = { 'if-none-match': condition }
+        assert.equal((await server.send(`${path}/resources/latchkey.css`, { headers })).status, 304, condition)
+      }
       assert.equal(
         (await server.send(`${path}/resources/latchkey.css`, { headers: { 'if-none-match': '"other"' } })).status,
         200,
