@@ -81,7 +81,7 @@ export async function failureOf(
 
 /**
  * The URL of the client that requested the authorization at this path, with `access_denied` (RFC 6749 §4.1.2.1). Undefined
- * unless the request is for a code and names a redirect URI that the authorization endpoint would answer to.
+ * unless the request is for a code and names a redirect URI that the authorization endpoint would answer to without a sign-in.
  */
 async function deniedUrl(
   zone: AddressedZone,
@@ -97,7 +97,8 @@ async function deniedUrl(
   const mode = query.get('response_mode') ?? 'query'
   if (query.get('response_type')?.trim() !== 'code' || (behaviour.responseModes && mode !== 'query')) return undefined
   const client = await store.clients.find(zone.id, clientId)
-  if (!client || !mayUseGrant(client, 'authorization_code')) return undefined
+  // RFC 9700 §4.11.2: nobody has signed in, so nothing leads to an address that no administrator has seen.
+  if (!client || client.registration || !mayUseGrant(client, 'authorization_code')) return undefined
   const rules = { exactRedirectUri: behaviour.exactRedirectUri, strictRedirects: settings.strictRedirects }
   const target = resolveRedirectUri(client, named, rules)
   if (target === undefined) return undefined

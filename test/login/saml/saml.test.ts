@@ -391,6 +391,23 @@ for (const mode of MODES) {
         })
       }
 
+      // RFC 9700 §4.11.2: without a sign-in, nothing leads to an address that no administrator has seen.
+      it('are shown on a page for a client that registered itself', async () => {
+        const { clients } = server.store
+        const client = (await clients.find('svc', 'auto')) ?? assert.fail()
+        await clients.update('svc', { ...client, registration: { tokenDigest: 'd', responseTypes: ['code'] } })
+        try {
+          const form_redirect_uri = `${BASE}/oauth/authorize?${new URLSearchParams(AUTO_REQUEST).toString()}`
+          const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri }).toString()}`
+          const browser = server.browser()
+          const answer = await signInAt(server, browser, { origin: 'closed', nameId: 'nobody', start })
+          const words = isUaa ? /SAML user does not exist\. You can correct this/ : /must be pre-created/
+          await assertRefused(answer, 403, words, browser)
+        } finally {
+          await clients.update('svc', client)
+        }
+      })
+
       it('are returned without state if none was sent, and with any response_mode in uaa', async () => {
         const query = new URLSearchParams(AUTO_REQUEST)
         query.delete('state')
