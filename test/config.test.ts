@@ -415,6 +415,54 @@ describe('Validation of single values', () => {
     })
   }
 
+  const quoted: readonly { readonly name: string; readonly value: string; readonly want: string }[] = [
+    {
+      name: 'an exclamation mark',
+      value: '!S3cret',
+      want: 'PATH: Unresolved tag at line 2, column 37; put quotes around a value that begins with !',
+    },
+    {
+      name: 'an asterisk',
+      value: '*S3cret',
+      want: 'PATH: Unresolved alias at line 2; put quotes around a value that begins with *',
+    },
+    {
+      name: 'a backslash in double quotes',
+      value: String.raw`"\US3cretS3"`,
+      want: 'PATH: Invalid escape sequence at line 2, column 38',
+    },
+    {
+      name: 'an opening brace after a dollar sign',
+      value: "'${S3cret!'",
+      want: 'smtp.password: has ${ without a variable; write $${ for a literal ${',
+    },
+    {
+      name: 'a default with a variable',
+      value: "'${NONE:-S3cret${X}}'",
+      want: 'smtp.password: has ${ without a variable; write $${ for a literal ${',
+    },
+  ]
+  for (const { name, value, want } of quoted) {
+    it(`quotes no part of a secret that begins with ${name}`, async () => {
+      const got = await problemsOf(load(`# a file\nsmtp: { host: h, user: u, password: ${value} }`))
+      assert.deepEqual(
+        got.map(line => line.replace(join(folder, 'latchkey.yml'), 'PATH')),
+        [want],
+      )
+    })
+  }
+
+  for (const sign of ['|', '>']) {
+    it(`quotes no part of a secret that begins with ${sign}`, async () => {
+      const got = await problemsOf(load(`smtp:\n  host: h\n  user: u\n  password: ${sign}S3cret\n`))
+      assert.match(
+        got.join(),
+        /: Block scalar header includes extra characters at line 4, column 14; put quotes around a /,
+      )
+      assert.doesNotMatch(got.join(), /S3cret/)
+    })
+  }
+
   it('reports every problem of every source at once', async () => {
     const text =
       'nonsense: 1\nbase_url: x\nbootstrap: { clients: [ { client_id: a, scope: 5 }, { client_id: b } ], users: 7 }'
@@ -582,17 +630,17 @@ bootstrap:
     {
       name: 'an invalid variable name',
       text: 'database: "sqlite:${a.b}"',
-      want: /^database: \$\{a\.b\} is not a variable/,
+      want: /^database: \${a\.b\} is not a variable/,
     },
     {
       name: 'an unclosed brace',
       text: 'database: "sqlite:${DB"',
-      want: /^database: \$\{DB is not a variable/,
+      want: /^database: \${DB is not a variable/,
     },
     {
       name: 'a nested variable',
       text: 'database: "sqlite:${NO:-${DB}}"',
-      want: /^database: \$\{NO:-\$\{DB\} is not a variable: a default cannot have another one in it$/,
+      want: /^database: \${NO:-\${DB\} is not a variable: a default cannot have another one in it$/,
     },
     {
       name: 'characters that cannot be stored',
@@ -602,7 +650,7 @@ bootstrap:
     {
       name: 'an empty variable for a secret',
       text: `bootstrap: { clients: [ { client_id: a, client_secret: "\${EMPTY}", authorized_grant_types: password } ] }`,
-      want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \$\{EMPTY:-\} allows that$/,
+      want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \${EMPTY:-\} allows that$/,
     },
     {
       name: 'an empty file for a secret',

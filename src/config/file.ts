@@ -133,7 +133,7 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
     problems.add(path, `cannot be read: ${reasonOf(error)}`)
     return undefined
   }
-  const { parseDocument } = await import('yaml')
+  const { parseDocument, visit } = await import('yaml')
   const document = parseDocument(content, { prettyErrors: true, logLevel: 'error' })
   for (const { code, message, linePos } of [...document.errors, ...document.warnings]) {
     const line = content.split('\n')[(linePos?.[0].line ?? 0) - 1] ?? ''
@@ -141,10 +141,19 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
       path,
       code === 'MULTIPLE_DOCS'
         ? SEVERAL_DOCUMENTS
-        : `${withoutExcerpt(message)}${yamlHint(message, line, (linePos?.[0].col ?? 1) - 1)}`,
+        : `${withoutQuotes(message)}${yamlHint(message, line, (linePos?.[0].col ?? 1) - 1)}`,
     )
   }
-  if (document.errors.length > 0) return undefined
+  let isResolved = true
+  visit(document, {
+    Alias(_, alias) {
+      if (alias.resolve(document)) return
+      isResolved = false
+      const line = content.slice(0, alias.range?.[0]).split('\n').length
+      problems.add(path, `Unresolved alias at line ${line}; ${QUOTES} *`)
+    },
+  })
+  if (document.errors.length > 0 || !isResolved) return undefined
   try {
     const value: unknown = document.toJS() ?? {}
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
@@ -155,14 +164,22 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
   return undefined
 }
 
-/** The parser's own sentence. */
-const withoutExcerpt = (message: string): string => message.replace(/:?\n[^]*$/, '')
+/** The parser's own sentence, without what it quotes: a secret may begin with a character that has a meaning in YAML. */
+const withoutQuotes = (message: string): string =>
+  message
+    .replace(/:?\n[^]*$/, '')
+    .replace(/(?<=\S: |Invalid escape sequence ).*?(?= at line \d+, column \d+$)/, '')
+    .replace(/:? +at line/, ' at line')
+
+const QUOTES = 'put quotes around a value that begins with'
 
 /** What to do about the parser's less obvious sentences. */
 function yamlHint(message: string, line: string, column: number): string {
   const opening = line.search(/[[{]/)
   if (message.includes('flow-map') && opening >= 0 && line.lastIndexOf('${') > opening)
     return `; inside { } and [ ] put quotes around a value with \${`
+  if (message.startsWith('Unresolved tag')) return `; ${QUOTES} !`
+  if (message.startsWith('Block scalar header includes')) return `; ${QUOTES} | or >`
   if (message.startsWith('Nested mappings are not allowed'))
     return '; check the indentation of the next line, and put quotes around a value with a colon before a space or at its end'
   if (!message.startsWith('Map keys must be unique')) return ''

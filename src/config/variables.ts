@@ -22,13 +22,13 @@ export function fillVariables(text: string, { env, problems, key, filledKeys, se
   return text.replace(/\$(\$?)\{([^}]*)\}?/g, (whole, escaped: string, inside: string) => {
     if (escaped !== '') return whole.slice(1)
     const [, name = '', fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(inside) ?? []
+    const isSecretValue = isSecret(key, text)
     const problem = formProblem(whole, { name, fallback })
     if (problem !== undefined) {
-      problems.add(nameOf(key), problem)
+      problems.add(nameOf(key), isSecretValue ? NO_VARIABLE : problem)
       return whole
     }
     filledKeys.add(key)
-    const isSecretValue = isSecret(key, text)
     if (isSecretValue) secrets.variables.add(name)
     const value = env[name] === '' && fallback !== undefined ? fallback : (env[name] ?? fallback)
     if (value === undefined) problems.add(nameOf(key), `the environment variable ${name} is not set`)
@@ -39,6 +39,9 @@ export function fillVariables(text: string, { env, problems, key, filledKeys, se
     return value ?? whole
   })
 }
+
+/** Of a secret, which must not be quoted. */
+const NO_VARIABLE = 'has ${ without a variable; write $${ for a literal ${'
 
 /** Why `${…}` cannot be read. */
 function formProblem(
