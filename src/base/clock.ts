@@ -7,7 +7,7 @@ export interface Clock {
 /** The system clock. */
 export const systemClock: Clock = { now: () => new Date() }
 
-/** Starts measuring; the returned function gives the elapsed milliseconds. For metrics, never for decisions. */
+/** Starts measuring; the returned function gives the elapsed milliseconds. It does not follow when the system clock is set. */
 export const stopwatch = (): (() => number) => {
   const start = performance.now()
   return () => performance.now() - start
@@ -18,6 +18,13 @@ export const epochMilliseconds = (): number => performance.timeOrigin + performa
 
 /** Adds seconds to a date. */
 export const addSeconds = (moment: Date, seconds: number): Date => new Date(moment.getTime() + seconds * 1000)
+
+/**
+ * Whether a moment that this process noted is less than so many seconds ago. Not if it seems to be still to come: the clock was set
+ * back since, so nobody knows how long ago it was, and what was noted would count for as long. False without a moment.
+ */
+export const isWithin = (seconds: number, since: Date | undefined, now: Date): boolean =>
+  since !== undefined && since <= now && now < addSeconds(since, seconds)
 
 /** Seconds since 1970, rounded down: the NumericDate of RFC 7519 §2. */
 export const epochSeconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)

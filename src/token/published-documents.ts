@@ -2,7 +2,7 @@
 // concurrent callers and at most every 30 seconds (once more for what a document lacks), and used for an hour when they cannot be refreshed. Does not know their
 // contents.
 import { freshSeconds } from '../base/cache-control.ts'
-import { addSeconds } from '../base/clock.ts'
+import { isWithin } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createFairCache } from '../base/fair-cache.ts'
 import type { Outbound, OutboundShare } from '../base/outbound.ts'
@@ -51,8 +51,9 @@ interface Published<T> {
   document: T | undefined
   /** The zone that has met the URL first. */
   readonly owner: string
-  /** The document is not fetched again before this time, unless it lacks what is wanted. */
-  freshUntil: Date
+  /** When the document was fetched, and for how long it is not fetched again unless it lacks what is wanted. */
+  fetchedAt: Date | undefined
+  freshSeconds: number
   triedAt: Date | undefined
   /** Time of the last fetch within `PAUSE_SECONDS` after another. */
   earlyAt: Date | undefined
@@ -86,10 +87,13 @@ export function createPublishedDocuments<T>({
     try {
       const { value, headers } = await outbound.getJson(uri, share)
       entry.document = read(value)
-      entry.freshUntil = addSeconds(now, freshSeconds(headers, FRESH_SECONDS))
+      entry.fetchedAt = now
+      entry.freshSeconds = freshSeconds(headers, FRESH_SECONDS)
       entry.failure = undefined
     } catch (error) {
-      if (now >= addSeconds(entry.freshUntil, STALE_SECONDS)) entry.document = undefined
+      // The clock was set back since: the document counts from now.
+      if (entry.fetchedAt && entry.fetchedAt > now) Object.assign(entry, { fetchedAt: now, freshSeconds: 0 })
+      if (!isWithin(entry.freshSeconds + STALE_SECONDS, entry.fetchedAt, now)) entry.document = undefined
       if (error instanceof OutboundBusy) entry.triedAt = undefined // no request was sent
       if (!(error instanceof OutboundError || error instanceof UnusableDocument)) throw error
       entry.failure = error.message
@@ -98,15 +102,13 @@ export function createPublishedDocuments<T>({
     }
   }
 
-  const isWithin = (seconds: number, since: Date | undefined): boolean =>
-    since !== undefined && clock.now() < addSeconds(since, seconds)
-
   /** Whether the document may be fetched now; notes an early fetch. */
   function mayFetch(entry: Published<T>, isLacking: boolean): boolean {
-    if (!isWithin(PAUSE_SECONDS, entry.triedAt)) return true
-    const isEarly = isLacking && entry.failure === undefined && !isWithin(EARLY_PAUSE_SECONDS, entry.triedAt)
-    if (!isEarly || isWithin(PAUSE_SECONDS, entry.earlyAt)) return false
-    entry.earlyAt = clock.now()
+    const now = clock.now()
+    if (!isWithin(PAUSE_SECONDS, entry.triedAt, now)) return true
+    const isEarly = isLacking && entry.failure === undefined && !isWithin(EARLY_PAUSE_SECONDS, entry.triedAt, now)
+    if (!isEarly || isWithin(PAUSE_SECONDS, entry.earlyAt, now)) return false
+    entry.earlyAt = now
     return true
   }
 
@@ -118,20 +120,14 @@ export function createPublishedDocuments<T>({
     await waiting(address.share?.zoneId ?? '', fetchOnce)
   }
 
-  /** If the clock was set back since the last fetch, the document is due: its times would be wrong for as long. */
-  function atPresent(entry: Published<T>): Published<T> {
-    const now = clock.now()
-    if (entry.triedAt === undefined || entry.triedAt <= now) return entry
-    return Object.assign(entry, { freshUntil: now, triedAt: undefined, earlyAt: undefined })
-  }
-
   function entryOf({ uri, share }: DocumentAddress): Published<T> {
     const known = published.get(uri)
-    if (known) return atPresent(known)
+    if (known) return known
     const unknown: Published<T> = {
       document: undefined,
       owner: share?.zoneId ?? '',
-      freshUntil: new Date(0),
+      fetchedAt: undefined,
+      freshSeconds: 0,
       triedAt: undefined,
       earlyAt: undefined,
       failure: undefined,
@@ -144,7 +140,8 @@ export function createPublishedDocuments<T>({
   return {
     async find(address, find) {
       const entry = entryOf(address)
-      if (!entry.document || address.refetch || clock.now() >= entry.freshUntil) {
+      const isFresh = isWithin(entry.freshSeconds, entry.fetchedAt, clock.now())
+      if (!entry.document || address.refetch || !isFresh) {
         await refresh(entry, address).catch((cause: unknown) => {
           if (!(cause instanceof OutboundBusy && entry.document)) throw cause
         })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { addSeconds, createIsoNow, epochSeconds, stopwatch, systemClock } from '../../src/base/clock.ts'
+import { addSeconds, createIsoNow, epochSeconds, isWithin, stopwatch, systemClock } from '../../src/base/clock.ts'
 
 describe('systemClock', () => {
   it('returns the current time', () => {
@@ -40,6 +40,18 @@ describe('addSeconds', () => {
     addSeconds(moment, 5)
     assert.equal(moment.toISOString(), '2026-02-28T23:59:59.500Z')
   })
+})
+
+describe('isWithin', () => {
+  const now = new Date('2026-03-01T00:00:00.000Z')
+  const cases = [
+    { name: 'is true at the moment itself', since: now, want: true },
+    { name: 'is true just before the end', since: new Date('2026-02-28T23:59:50.001Z'), want: true },
+    { name: 'is false at the end', since: new Date('2026-02-28T23:59:50.000Z'), want: false },
+    { name: 'is false once the clock was set back', since: new Date('2026-03-01T00:00:00.001Z'), want: false },
+    { name: 'is false without a moment', since: undefined, want: false },
+  ]
+  for (const { name, since, want } of cases) it(name, () => assert.equal(isWithin(10, since, now), want))
 })
 
 describe('epochSeconds', () => {

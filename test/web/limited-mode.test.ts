@@ -59,6 +59,15 @@ for (const mode of MODES) {
         assert.equal(await status(), 401)
       })
 
+      it('starts at once when the clock was set back', async () => {
+        const status = async () => (await server.send(`${path}/oauth/clients`, { method: 'POST' })).status
+        assert.equal(await status(), 401)
+        writeFileSync(statusFile, '')
+        server.clock.advance(-3600)
+        assert.equal(await status(), 503)
+        server.clock.advance(3600)
+      })
+
       for (const [method, url] of [
         ['POST', '/oauth/clients'],
         ['PUT', '/oauth/clients/app'],

@@ -1,6 +1,6 @@
 // A circuit breaker: after several consecutive failures, a server is tried only periodically, so that
 // waiting for it does not block other requests or use up connections.
-import { addSeconds } from '../clock.ts'
+import { isWithin } from '../clock.ts'
 import type { Clock } from '../clock.ts'
 
 /** The state of one server, by a key that names it. */
@@ -19,16 +19,15 @@ const MAX_KEYS = 10_000
 
 /** See `Breaker`. */
 export function createBreaker({ clock }: { clock: Clock }): Breaker {
-  const failing = new Map<string, { readonly failures: number; readonly until: Date }>()
+  const failing = new Map<string, { readonly failures: number; readonly triedAt: Date }>()
   return {
     admits(key) {
       const state = failing.get(key)
       if (!state || state.failures < MAX_FAILURES) return true
       const now = clock.now()
-      const isPaused = state.until > now && state.until <= addSeconds(now, PAUSE_SECONDS) // not if the clock was set back
-      if (isPaused) return false
+      if (isWithin(PAUSE_SECONDS, state.triedAt, now)) return false
       // Callers that arrive during this attempt are refused instead of waiting.
-      failing.set(key, { ...state, until: addSeconds(now, PAUSE_SECONDS) })
+      failing.set(key, { ...state, triedAt: now })
       return true
     },
     report(key, outcome) {
@@ -37,7 +36,7 @@ export function createBreaker({ clock }: { clock: Clock }): Breaker {
       if (outcome === 'answered') return
       const [oldest] = failing.keys()
       if (failing.size >= MAX_KEYS && oldest !== undefined) failing.delete(oldest)
-      failing.set(key, { failures: (state?.failures ?? 0) + 1, until: addSeconds(clock.now(), PAUSE_SECONDS) })
+      failing.set(key, { failures: (state?.failures ?? 0) + 1, triedAt: clock.now() })
     },
   }
 }

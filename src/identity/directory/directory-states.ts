@@ -1,5 +1,6 @@
 // The state of a provider's directory between sign-ins: connections bound as its search account, and its unresponsive servers.
 // Providers share no state, and changed settings reset it.
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createFairQueue, QueueFull } from '../../base/concurrency/fair-queue.ts'
 import type { FairQueue } from '../../base/concurrency/fair-queue.ts'
@@ -38,17 +39,17 @@ const MAX_SIGN_INS = 8
 const MAX_WAITING = { all: 200, zone: 200, network: 50 }
 /** After this many consecutive failures a server is tried only periodically. */
 const MAX_FAILURES = 3
-const RETRY_MS = 10_000
+const RETRY_SECONDS = 10
 /** Directories and firewalls forget connections that are idle for minutes. */
-const IDLE_MS = 60_000
+const IDLE_SECONDS = 60
 /** Below the idle timeout of firewalls; a dropped connection would cost a sign-in the full time limit. */
 const KEEP_ALIVE_MS = 15_000
 /** After this time the account is verified again. */
-const LIFE_MS = 5 * 60_000
+const LIFE_SECONDS = 5 * 60
 
 interface IdleSession {
   readonly session: KeepableSession
-  readonly restsSince: number
+  readonly restsSince: Date
   readonly timer: NodeJS.Timeout
 }
 
@@ -85,12 +86,9 @@ interface Forgettable extends DirectoryState {
 
 function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forgettable {
   const kept = new Map<DirectoryUrl, IdleSession[]>()
-  const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly retryAt: number }>()
-  const openedAt = new WeakMap<KeepableSession, number>()
+  const backoffs = new Map<DirectoryUrl, { readonly failures: number; readonly triedAt: Date }>()
+  const openedAt = new WeakMap<KeepableSession, Date>()
   let isClosed = false
-  const now = (): number => clock.now().getTime()
-  /** False also if the clock was set back since. */
-  const isWithin = (ms: number, since: number): boolean => Math.abs(now() - since) < ms
 
   function forget(url: DirectoryUrl, session: KeepableSession): void {
     const resting = kept.get(url) ?? []
@@ -117,22 +115,23 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
       urls.filter(url => {
         const backoff = backoffs.get(url)
         if (!backoff || backoff.failures < MAX_FAILURES) return true
-        const waitMs = backoff.retryAt - now()
-        if (waitMs > 0 && waitMs <= RETRY_MS) return false // longer only if the clock was set back
-        backoffs.set(url, { ...backoff, retryAt: now() + RETRY_MS })
+        const now = clock.now()
+        if (isWithin(RETRY_SECONDS, backoff.triedAt, now)) return false
+        backoffs.set(url, { ...backoff, triedAt: now })
         return true
       }),
     answered: url => void backoffs.delete(url),
     failed(url) {
       const failures = (backoffs.get(url)?.failures ?? 0) + 1
-      backoffs.set(url, { failures, retryAt: now() + RETRY_MS })
+      backoffs.set(url, { failures, triedAt: clock.now() })
       drop(url)
     },
     take(url) {
       for (let newest = kept.get(url)?.at(-1); newest; newest = kept.get(url)?.at(-1)) {
         const { session, restsSince } = newest
         forget(url, session)
-        const isFresh = isWithin(IDLE_MS, restsSince) && isWithin(LIFE_MS, openedAt.get(session) ?? 0)
+        const now = clock.now()
+        const isFresh = isWithin(IDLE_SECONDS, restsSince, now) && isWithin(LIFE_SECONDS, openedAt.get(session), now)
         if (isFresh && session.wake()) {
           session.socket.ref()
           return session
@@ -145,14 +144,14 @@ function createDirectoryState({ urls }: DirectorySettings, clock: Clock): Forget
       if (isClosed) return session.close()
       if (!openedAt.has(session)) {
         if (!keep(session.socket)) return session.close()
-        openedAt.set(session, now())
+        openedAt.set(session, clock.now())
         session.socket.once('close', () => forget(url, session))
       }
       session.rest()
       session.socket.unref() // it keeps no process alive
       session.socket.setKeepAlive(true, KEEP_ALIVE_MS)
-      const timer = setTimeout(() => session.close(), IDLE_MS).unref()
-      kept.set(url, [...(kept.get(url) ?? []), { session, restsSince: now(), timer }])
+      const timer = setTimeout(() => session.close(), IDLE_SECONDS * 1000).unref()
+      kept.set(url, [...(kept.get(url) ?? []), { session, restsSince: clock.now(), timer }])
     },
     drop,
     close() {

@@ -1,6 +1,6 @@
 // Documents that providers publish at a URL, such as discovery documents and SAML metadata: cached, fetched once for concurrent
 // callers, and used for a while when they cannot be refreshed. Does not know how a document is fetched or parsed.
-import { addSeconds } from '../../base/clock.ts'
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createFairCache } from '../../base/fair-cache.ts'
 import { OutboundBusy } from '../../base/outbound.ts'
@@ -49,13 +49,12 @@ const STALE_SECONDS = 60 * 60
 const MAX_DOCUMENTS = 10_000
 /** Concurrent background fetches for pages, per zone: a page may show a thousand providers. */
 const MAX_REFRESHES = 4
-const NEVER = new Date(0)
 
 interface Entry<T> extends CachedDocument<T> {
-  readonly until: Date
   readonly fetchedAt: Date
-  /** Time of the last attempt, successful or not. */
+  /** Time of the last attempt, successful or not, and how long no other is made. */
   readonly triedAt: Date
+  readonly freshSeconds: number
 }
 
 /** Caches documents for ten minutes; one that cannot be fetched again counts for an hour. */
@@ -65,14 +64,6 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   const fetching = new Map<string, Promise<T | undefined>>()
   const waiting = createWaitingCallers()
 
-  /** If the clock was set back since the last attempt, the document is due, and counts from now: its times would be wrong for as long. */
-  function entryOf(key: string): Entry<T> | undefined {
-    const found = entries.get(key)
-    const now = clock.now()
-    if (!found || found.triedAt <= now) return found
-    return { ...found, until: now, fetchedAt: now, triedAt: NEVER }
-  }
-
   function remember({ key, zoneId }: Source<T>, entry: Entry<T>): T | undefined {
     entries.set(key, zoneId, entry)
     return entry.document
@@ -80,8 +71,11 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
 
   /** The cached document, even if it is stale, unless it is too old. */
   function validOf(key: string): Entry<T> | undefined {
-    const found = entryOf(key)
-    return found && addSeconds(found.fetchedAt, STALE_SECONDS) > clock.now() ? found : undefined
+    const found = entries.get(key)
+    if (!found) return undefined
+    const now = clock.now()
+    if (found.fetchedAt > now) return { ...found, fetchedAt: now } // the clock was set back since
+    return isWithin(STALE_SECONDS, found.fetchedAt, now) ? found : undefined
   }
 
   async function load(source: Source<T>, purpose: OutboundShare['purpose']): Promise<T | undefined> {
@@ -92,10 +86,10 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
     if (fetched.outcome === 'paused') return before?.document // no result to cache
     if (fetched.outcome === 'fetched') {
       const { document, cacheSeconds = CACHE_SECONDS } = fetched
-      const seconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
-      return remember(source, { document, until: addSeconds(now, seconds), fetchedAt: now, triedAt: now })
+      const freshSeconds = Math.min(Math.max(cacheSeconds, MIN_CACHE_SECONDS), CACHE_SECONDS)
+      return remember(source, { document, freshSeconds, fetchedAt: now, triedAt: now })
     }
-    const paused = { until: addSeconds(now, PAUSE_SECONDS), triedAt: now }
+    const paused = { freshSeconds: PAUSE_SECONDS, triedAt: now }
     return remember(source, before ? { ...before, ...paused } : { document: undefined, fetchedAt: now, ...paused })
   }
 
@@ -122,8 +116,8 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
   }
 
   const freshOf = (key: string): Entry<T> | undefined => {
-    const found = entryOf(key)
-    return found && found.until > clock.now() ? found : undefined
+    const found = entries.get(key)
+    return found && isWithin(found.freshSeconds, found.triedAt, clock.now()) ? found : undefined
   }
 
   return {
@@ -144,8 +138,7 @@ export function createDocuments<T>({ clock }: { clock: Clock }): Documents<T> {
       return entries.get(source.key)
     },
     async renew(source, purpose) {
-      const found = entryOf(source.key)
-      if (found && addSeconds(found.triedAt, PAUSE_SECONDS) > clock.now()) return undefined
+      if (isWithin(PAUSE_SECONDS, entries.get(source.key)?.triedAt, clock.now())) return undefined
       return waiting(source.zoneId, () => fetchOnce(source, purpose))
     },
   }

@@ -1,7 +1,7 @@
 // The handler of `POST /oauth/par` (RFC 9126): authenticates the client, runs those checks of an authorization request that need
 // no user, and stores the request until a browser presents its reference.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addSeconds } from '../../base/clock.ts'
+import { addSeconds, isWithin } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { AuthenticatedClient } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
@@ -104,13 +104,13 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
 
 /** Refuses a client with too many pending requests; recounts them periodically. */
 function createKeptCounts({ store, clock }: Pick<OAuthDeps, 'store' | 'clock'>) {
-  const counts = new Map<string, { readonly until: Date; kept: number }>()
+  const counts = new Map<string, { readonly at: Date; kept: number }>()
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
     const key = JSON.stringify([zone.id, clientId])
     let counted = counts.get(key)
-    if (!counted || clock.now() >= counted.until) {
-      const until = addSeconds(clock.now(), RECOUNT_SECONDS)
-      counted = { until, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
+    const now = clock.now()
+    if (!counted || !isWithin(RECOUNT_SECONDS, counted.at, now)) {
+      counted = { at: now, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
       counts.delete(key)
       const [oldest] = counts.size >= MAX_COUNTED ? counts.keys() : []
       if (oldest !== undefined) counts.delete(oldest)

@@ -2,7 +2,7 @@
 // Document). The document is fetched on demand, cached in memory, and never stored. Its client has the same rights as
 // clients that register themselves.
 import { freshSeconds } from '../../base/cache-control.ts'
-import { addSeconds } from '../../base/clock.ts'
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { createFairCache } from '../../base/fair-cache.ts'
 import type { FairCache } from '../../base/fair-cache.ts'
@@ -67,8 +67,10 @@ interface Cached {
   readonly isGone?: boolean
   /** After an error. */
   readonly pauseSeconds?: number | undefined
-  readonly fetchAfter: Date
-  readonly forgetAt: Date
+  readonly fetchedAt: Date
+  /** Time of the last attempt, successful or not, and how long no other is made. */
+  readonly triedAt: Date
+  readonly freshSeconds: number
   /** The zone's policy that it was read with; if that changes, the document is read again. */
   readonly policy: string
 }
@@ -78,7 +80,7 @@ interface Caches {
   readonly usable: FairCache<Cached>
   readonly failed: FairCache<Cached>
   readonly known: FairCache<true>
-  /** Zones, and until when reaching the limit of fetches is not logged again. */
+  /** Zones, and when reaching the limit of fetches was logged. */
   readonly quiet: FairCache<Date>
 }
 
@@ -110,13 +112,9 @@ const isUnreachable = (cause: unknown): boolean =>
 
 /** Errors a while ago do not lengthen the pause. */
 const pauseAfter = (before: Cached | undefined, now: Date): number =>
-  before?.pauseSeconds !== undefined && now < addSeconds(before.fetchAfter, PAUSE_SECONDS.max)
+  before?.pauseSeconds !== undefined && isWithin(before.freshSeconds + PAUSE_SECONDS.max, before.triedAt, now)
     ? Math.min(before.pauseSeconds * 2, PAUSE_SECONDS.max)
     : PAUSE_SECONDS.first
-
-/** Never for longer than the maximum, even if the clock was set back. */
-const isFresh = ({ fetchAfter }: Cached, now: Date): boolean =>
-  now < fetchAfter && fetchAfter <= addSeconds(now, FRESH_SECONDS.max)
 
 const keyOf = (zoneId: string, clientId: string): string => JSON.stringify([zoneId, clientId])
 
@@ -136,9 +134,8 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     } catch (cause) {
       if (!(cause instanceof TooManyRequests)) throw cause
       const now = clock.now()
-      const quietUntil = quiet.peek(zone.id)
-      if (!quietUntil || quietUntil <= now) {
-        quiet.set(zone.id, zone.id, addSeconds(now, PAUSE_SECONDS.max))
+      if (!isWithin(PAUSE_SECONDS.max, quiet.peek(zone.id), now)) {
+        quiet.set(zone.id, zone.id, now)
         deps.log.refusal(`metadata documents of zone ${zone.id} are not fetched: too many were in the last minute`)
       }
       throw new OutboundBusy('metadata documents')
@@ -151,20 +148,20 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const { readDocument } = await reading()
       const answer = await documentAt(zone, clientId, deps.outbound)
       const client = await readDocument(parseJson(await answer.text()), { zone, clientId }, deps)
-      const fetchAfter = addSeconds(now, freshSeconds(answer.headers, FRESH_SECONDS))
-      return { policy: policyOf(zone), client, fetchAfter, forgetAt: addSeconds(now, STALE_SECONDS) }
+      const fresh = freshSeconds(answer.headers, FRESH_SECONDS)
+      return { policy: policyOf(zone), client, fetchedAt: now, triedAt: now, freshSeconds: fresh }
     } catch (cause) {
       const isBusy = cause instanceof OutboundBusy
       if (!(isBusy || cause instanceof OutboundError || cause instanceof OAuthError)) throw cause
       deps.log.refusal(`the metadata document ${clientId} cannot be used: ${cause.message}`)
       const pauseSeconds = isBusy ? before?.pauseSeconds : pauseAfter(before, now)
-      const fetchAfter = isBusy ? now : addSeconds(now, pauseSeconds ?? 0) // then no request was sent
+      const tried = { pauseSeconds, triedAt: now, freshSeconds: isBusy ? 0 : (pauseSeconds ?? 0) } // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
       const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.policy === policyOf(zone)
-      if (isForgiven && now < before.forgetAt) return { ...before, pauseSeconds, fetchAfter }
+      const fetchedAt = before && before.fetchedAt <= now ? before.fetchedAt : now // not if the clock was set back since
+      if (isForgiven && isWithin(STALE_SECONDS, fetchedAt, now)) return { ...before, ...tried, fetchedAt }
       if (isBusy) throw cause
-      const isGone = cause instanceof DocumentGone
-      return { policy: policyOf(zone), isGone, pauseSeconds, fetchAfter, forgetAt: fetchAfter }
+      return { policy: policyOf(zone), isGone: cause instanceof DocumentGone, ...tried, fetchedAt: now }
     }
   }
 
@@ -172,7 +169,8 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
     const key = keyOf(zone.id, clientId)
     const kept = usable.get(key) ?? failed.peek(key)
     const isKnown = known.get(key) === true
-    if (kept !== undefined && kept.policy === policyOf(zone) && isFresh(kept, clock.now())) return kept.client
+    if (kept !== undefined && kept.policy === policyOf(zone) && isWithin(kept.freshSeconds, kept.triedAt, clock.now()))
+      return kept.client
     const running = underWay.get(key)
     if (running) return (await running).client
     const fetchOnce = async (): Promise<Cached> => {

@@ -1,5 +1,6 @@
 // Limits concurrent requests to the servers of logged-out applications, so that those that do not respond leave connections and time
 // to the others.
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 
 /** Requests to one server that responded in time to the last one: fewer than base/outbound.ts admits. To any other, one at a time. */
@@ -11,7 +12,7 @@ const REQUESTS_AT_ONCE = 3
 const MAX_UNPROVEN = 6
 const MAX_LATE = { zone: 2, all: 12 } as const
 /** A zone that got no place among the late ones of all has its turn at its next try, unless that is later than this. */
-const TURN_MS = 15_000
+const TURN_SECONDS = 15
 /** A response after this time is late, and one before the other is quick. */
 const LATE_MS = 1000
 const QUICK_MS = 100
@@ -55,7 +56,7 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
   const servers = new Map<string, { running: number; readonly queue: Queue }>()
   const attempts = new Set<Attempt>() // under way
   const firstAttempts = new Map<string, Queue>() // by zone, of servers that have not been late
-  const turns = new Map<string, number>() // zones with a late server that got no place, in their order, and their last try
+  const turns = new Map<string, Date>() // zones with a late server that got no place, in their order, and their last try
 
   function note(key: string, pace: Pace): void {
     paces.delete(key)
@@ -76,8 +77,8 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
 
   /** Whether one of the free places is for this zone: those that were refused before come first. */
   function hasTurn(zoneId: string, free: number): boolean {
-    const now = clock.now().getTime()
-    for (const [zone, triedAt] of turns) if (now - triedAt > TURN_MS || triedAt > now) turns.delete(zone)
+    const now = clock.now()
+    for (const [zone, triedAt] of turns) if (!isWithin(TURN_SECONDS, triedAt, now)) turns.delete(zone)
     const place = [...turns.keys()].indexOf(zoneId)
     if ((place < 0 ? turns.size : place) < free) return true
     turns.set(zoneId, now)
