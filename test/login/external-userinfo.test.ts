@@ -25,7 +25,14 @@ for (const mode of MODES) {
         upstreamRecord(upstream, originKey, { userInfoUrl, showLinkText: false, ...config })
       const mapped = { attributeMappings: { 'user.attribute.team': 'team' } }
       const checked = { attributeMappings: { email_verified: 'checked' } }
-      const identity_providers = [record('corp'), record('mapped', mapped), record('checked', checked)]
+      // Several names stand for one address nowhere: such a mapping has no effect.
+      const listed = { attributeMappings: { email: ['mail'] } }
+      const identity_providers = [
+        record('corp'),
+        record('mapped', mapped),
+        record('checked', checked),
+        record('listed', listed),
+      ]
       server = await startServer({ mode, clock, config: { bootstrap: { ...defaultBootstrap, identity_providers } } })
     })
     beforeEach(() => {
@@ -86,6 +93,17 @@ for (const mode of MODES) {
         (await signIn('checked', none, { body: { sub: 's9', ...NAMES, email: 'x@y.example' } }))?.verified,
         false,
       )
+    })
+
+    it('verifies only its own address also where the record maps the address to a list', async () => {
+      const reported = { sub: 'l1', ...NAMES, email: 'other@corp.example', email_verified: true }
+      const user = await signIn('listed', { sub: 'l1' }, { body: reported })
+      assert.deepEqual([user?.email, user?.verified], ['pat@corp.example', false])
+    })
+
+    it('is requested for no claim of a mapping without effect', async () => {
+      assert.ok(await signIn('listed', { sub: 'l2', ...NAMES }, { status: 500, body: {} }))
+      assert.deepEqual(upstream.userinfoTokens, [])
     })
 
     it('supplies mapped claims', async () => {

@@ -20,6 +20,9 @@ const MAX_METHODS = 20
 /** Values of a custom attribute; as many as an account keeps. */
 const MAX_VALUES = 100
 
+const GROUPS = 'external_groups'
+const ATTRIBUTE = 'user.attribute.'
+
 /** What the mapping depends on besides the record. */
 export interface MappingContext {
   readonly now: Date
@@ -33,10 +36,7 @@ export function externalUserOf(
   { now, behaviour }: MappingContext,
 ): ExternalUser {
   const { attributeMappings: mappings } = config
-  const claimFor = (attribute: string, fallback = attribute): string => {
-    const mapped = memberOf(mappings, attribute)
-    return typeof mapped === 'string' && mapped !== '' ? mapped : fallback
-  }
+  const claimFor = (attribute: string, fallback = attribute): string => claimsFor(mappings, attribute)[0] ?? fallback
   const userName = onlyValue(claims, 'user_name', claimFor('user_name', 'sub'))
   if (!isLine(userName)) throw new UnmappableClaims('Unable to map claim to a username')
   const attribute = (name: string): string | undefined => singleString(claims, name, claimFor(name))
@@ -73,12 +73,16 @@ export type MappingConfig = Pick<
   'attributeMappings' | 'externalGroupsWhitelist' | 'groupMappingMode' | 'storeCustomAttributes'
 >
 
-/** The claims that an attribute is mapped to, each once: a repeated claim would multiply its values. */
-export const claimsFor = (mappings: unknown, attribute: string): readonly string[] => [
-  ...new Set(
-    [memberOf(mappings, attribute)].flat().filter((name): name is string => typeof name === 'string' && name !== ''),
-  ),
-]
+/**
+ * The claims that an attribute is mapped to, each once: a repeated claim would multiply its values. Only groups and custom
+ * attributes can have several; a list has no effect on any other.
+ */
+export function claimsFor(mappings: unknown, attribute: string): readonly string[] {
+  const mapped = memberOf(mappings, attribute)
+  const mayBeList = attribute === GROUPS || attribute.startsWith(ATTRIBUTE)
+  const names = mayBeList ? [mapped].flat() : [mapped]
+  return [...new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''))]
+}
 
 /** The claims that the attribute mappings of the provider read. */
 export const mappedClaims = ({ attributeMappings: mappings }: MappingConfig): readonly string[] =>
@@ -90,7 +94,7 @@ function groupsOf(
   config: MappingConfig,
   { stringIsOneGroup }: MappingContext['behaviour'],
 ): ExternalGroups {
-  const named = claimsFor(config.attributeMappings, 'external_groups')
+  const named = claimsFor(config.attributeMappings, GROUPS)
   const names = [...new Set(named.flatMap(claim => groupNames(memberOf(claims, claim), stringIsOneGroup)))].filter(
     isShortString,
   )
@@ -111,8 +115,6 @@ function groupNames(value: unknown, stringIsOneGroup: boolean): readonly unknown
   if (typeof value !== 'string') return Array.isArray(value) ? value : []
   return value.includes(',') && !stringIsOneGroup ? value.split(',').map(name => name.trim()) : [value]
 }
-
-const ATTRIBUTE = 'user.attribute.'
 
 /** The values of each mapped `user.attribute.<name>`; none where the record says not to keep them. */
 function attributesOf(claims: ForeignClaims, config: MappingConfig): Readonly<Record<string, readonly string[]>> {
