@@ -106,6 +106,17 @@ for (const mode of MODES) {
       assert.deepEqual(upstream.userinfoTokens, [])
     })
 
+    // OpenID Connect Core §5.3.2: a claim that is null is one that is missing.
+    it('supplies claims that are null in the ID token', async () => {
+      const claims = { sub: 'n1', email: null, given_name: null, team: null }
+      const reported = { sub: 'n1', ...NAMES, email: 'pat@corp.example', email_verified: true, team: 'red' }
+      const user = await signIn('mapped', claims, { body: reported })
+      assert.deepEqual(
+        [user?.email, user?.verified, user?.givenName, user?.profile?.custom],
+        ['pat@corp.example', true, 'Pat', { team: ['red'] }],
+      )
+    })
+
     it('supplies mapped claims', async () => {
       const user = await signIn('mapped', { sub: 's4', ...NAMES }, { body: { sub: 's4', team: 'blue' } })
       assert.deepEqual(user?.profile?.custom, { team: ['blue'] })

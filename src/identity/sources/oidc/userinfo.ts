@@ -48,7 +48,8 @@ export async function completed(
   if (answer.outcome !== 'described') return lacksMapped ? answer : unchanged
   // OpenID Connect Core §5.3.2: otherwise it may be about another user.
   if (answer.claims['sub'] !== claims['sub']) return refuse('untrusted', 'The userinfo response is about another user.')
-  return { outcome: 'described', claims: merged(claims, answer.claims, config) }
+  const given = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null))
+  return { outcome: 'described', claims: merged(given, answer.claims, config) }
 }
 
 /** The token takes precedence. What verifies an address, also by a mapped claim, stays with the address that it was asserted for. */
