@@ -323,7 +323,7 @@ for (const mode of MODES) {
       const value = await issuedTo({ id: 'nobody' })
       await refused(server, mode, () => redeem(server, value), {
         ...GONE,
-        challenge: mode === 'uaa' ? `${BASIC}"Invalid user."` : null,
+        challenge: mode === 'uaa' ? `${BASIC}"Bad credentials"` : null,
       })
     })
 

@@ -192,7 +192,8 @@ for (const mode of MODES) {
 
     const challenges = [
       { name: 'a wrong password', form: { password: 'wrong' }, want: `${BASIC}"Bad credentials"` },
-      { name: 'a missing password', form: { password: '' }, want: `${BASIC}"No password supplied"` },
+      { name: 'a missing password', form: { password: '' }, want: `${BASIC}"Bad credentials"` },
+      { name: 'a missing user name', form: { username: '' }, want: `${BASIC}"Bad credentials"` },
       // Covers WWW-Authenticate: header: Basic for an unverified account
       {
         name: 'an unverified account',

@@ -61,8 +61,11 @@ export async function scopesOfUser(
 /** UAA: a refusal of the user carries the challenge for clients. See docs/compatibility.md, C11. */
 export function refusal(to: Refusal, description: string, service: Service, rule?: Rule): OAuthError {
   switch (to.status) {
-    case 401:
-      return new OAuthError(to, description, { challenge: basicChallenge(service, description), rule })
+    case 401: {
+      // UAA: the header says "Bad credentials" beside this code, regardless of the body.
+      const shown = to.error === 'invalid_client' ? 'Bad credentials' : description
+      return new OAuthError(to, description, { challenge: basicChallenge(service, shown), rule })
+    }
     case 403:
       return new OAuthError(to, description, { challenge: basicChallenge(service), rule })
     default:
