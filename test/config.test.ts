@@ -630,17 +630,17 @@ bootstrap:
     {
       name: 'an invalid variable name',
       text: 'database: "sqlite:${a.b}"',
-      want: /^database: \${a\.b\} is not a variable/,
+      want: /^database: \$\{a\.b\} is not a variable/,
     },
     {
       name: 'an unclosed brace',
       text: 'database: "sqlite:${DB"',
-      want: /^database: \${DB is not a variable/,
+      want: /^database: \$\{DB is not a variable/,
     },
     {
       name: 'a nested variable',
       text: 'database: "sqlite:${NO:-${DB}}"',
-      want: /^database: \${NO:-\${DB\} is not a variable: a default cannot have another one in it$/,
+      want: /^database: \$\{NO:-\$\{DB\} is not a variable: a default cannot have another one in it$/,
     },
     {
       name: 'characters that cannot be stored',
@@ -650,7 +650,7 @@ bootstrap:
     {
       name: 'an empty variable for a secret',
       text: `bootstrap: { clients: [ { client_id: a, client_secret: "\${EMPTY}", authorized_grant_types: password } ] }`,
-      want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \${EMPTY:-\} allows that$/,
+      want: /^bootstrap\.clients\[0\]\.client_secret: the environment variable EMPTY is empty; \$\{EMPTY:-\} allows that$/,
     },
     {
       name: 'an empty file for a secret',
