@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -321,6 +322,28 @@ describe('latchkey restore', () => {
     const server = await serve({ folder: damaged, config })
     assert.equal((await requestToken(server, 'admin')).status, 200)
     await server.stop()
+  })
+
+  it('leaves out the log of a database that is gone', async test => {
+    const lost = temporaryFolder()
+    copyFileSync(join(folder, 'good.db'), join(lost, 'good.db'))
+    mkdirSync(join(lost, 'data'))
+    copyFileSync(join(folder, 'data/latchkey.key'), join(lost, 'data/latchkey.key'))
+    copyFileSync(join(lost, 'good.db'), join(lost, 'data/latchkey.db'))
+    const former = await serve({ folder: lost, config })
+    await createClient(former, 'stale')
+    await former.stop('SIGKILL')
+    rmSync(join(lost, 'data/latchkey.db'))
+    assert.ok(inData(lost).includes('latchkey.db-wal'))
+
+    const restored = await run(lost, ['restore', '--from', 'good.db'])
+    const said = restored.stdout.replace(/\S+(\.before-)\S+Z/, 'FILE$1TIME')
+    const kept = 'The log of the database before is FILE.before-TIME-wal.\n'
+    assert.equal(said, `Restored ./data/latchkey.db from good.db.\n${kept}`, restored.stderr)
+    const server = await serve({ folder: lost, config })
+    test.after(() => server.stop())
+    assert.equal((await requestToken(server, 'admin')).status, 200)
+    assert.equal((await requestToken(server, 'stale')).status, 401)
   })
 
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can give files away' }

@@ -56,9 +56,9 @@ export async function restoreBackup(config: StorageConfig, from: string): Promis
       await examine(draft, config, from)
       giveToOwner(draft)
       unlock()
-      const kept = isThere ? moveAside(target) : undefined
+      const kept = moveAside(target)
       renameDurably(draft, target)
-      return `Restored ${path} from ${from}.\n${kept === undefined ? '' : `The database before is ${kept}.\n`}`
+      return `Restored ${path} from ${from}.\n${kept}`
     } catch (error) {
       for (const ending of ['', '-wal', '-shm']) rmSync(`${draft}${ending}`, { force: true })
       throw error
@@ -96,18 +96,24 @@ function giveToOwner(path: string): void {
   chownSync(path, uid, gid)
 }
 
-/** Keeps the database under a name with the time, and returns it. A WAL file next to it belongs to a damaged database. */
+/**
+ * Keeps the database under a name with the time, and returns a line that names it. A WAL file next to it belongs to a damaged
+ * database, or to one that is gone: SQLite would write what is in it into the restored one.
+ */
 function moveAside(path: string): string {
   const stamp = systemClock.now().toISOString().slice(0, 19).replace(/:/g, '-')
   const kept = `${path}.before-${stamp}Z`
+  const isThere = existsSync(path)
+  const hasLog = existsSync(`${path}-wal`)
   for (const ending of ['-wal', '-shm']) {
     if (existsSync(`${path}${ending}`)) renameSync(`${path}${ending}`, `${kept}${ending}`)
   }
+  if (!isThere) return hasLog ? `The log of the database before is ${kept}-wal.\n` : ''
   try {
     linkSync(path, kept) // so that the database always exists: a server that finds none creates one
   } catch {
     if (existsSync(kept)) throw new CommandFailure(`${kept} exists already: try again in a second`)
     renameSync(path, kept) // a file system without links
   }
-  return kept
+  return `The database before is ${kept}.\n`
 }
