@@ -61,7 +61,7 @@ async function consume(
   if (!isPlain(form, shape)) return fail({ request, reply }, UNREADABLE, deps)
   const state = form.get(shape.state) ?? ''
   const keyOf = (origin: string) => ({ origin, state, callback: consumerPath(own) })
-  const begun = isState(state) ? origins.find(origin => attempts.wasSent(request, keyOf(origin))) : undefined
+  const begun = origins.find(origin => attempts.wasSent(request, keyOf(origin)))
   const isAgain = form.get(POSTED_AGAIN) !== undefined
   if (begun === undefined && !isAgain && isState(state))
     return postAgain({ request, reply }, { form, own, alias }, deps)

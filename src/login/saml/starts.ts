@@ -32,8 +32,7 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
     { origin, query }: { readonly origin: string | undefined; readonly query: Form },
   ): Promise<FastifyReply> {
     const signInTarget = await signInTargets.of(request, query)
-    const userName = query.get('username')
-    const started = origin !== undefined && (await external.start(request, reply, { origin, signInTarget, userName }))
+    const started = origin !== undefined && (await external.start(request, reply, { origin, signInTarget }))
     return started ? reply : notFound(reply)
   }
 
@@ -53,10 +52,8 @@ export function samlStartHandlers(on: On<SamlRoute>, deps: LoginDeps): void {
     if (!provider) return notFound(reply)
     const { originKey: origin, externalKey } = provider
     if (externalKey === undefined) return begin(request, reply, { origin, query })
-    const passedOn = ['form_redirect_uri', 'username'].flatMap(name =>
-      query.all(name).map((value): [string, string] => [name, value]),
-    )
-    const next = new URLSearchParams([['disco', 'true'], ['idp', externalKey], ...passedOn])
+    const targets = query.all('form_redirect_uri').map((value): [string, string] => ['form_redirect_uri', value])
+    const next = new URLSearchParams([['disco', 'true'], ['idp', externalKey], ...targets])
     const path = `/saml/login/alias/${encodeURIComponent(samlAliasOf(zone, deps.samlEntityId))}`
     return goTo(reply, `${path}?${next.toString()}`, urls)
   })

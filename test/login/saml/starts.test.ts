@@ -107,6 +107,33 @@ for (const mode of MODES) {
         }
       })
 
+      it('do not lead to a provider of another type', async () => {
+        const { providers } = server.store
+        const { externalKey: _, ...record } = (await providers.findByOrigin('svc', 'corp')) ?? assert.fail()
+        const issuer = 'https://oidc.example'
+        const config = {
+          issuer,
+          relyingPartyId: 'latchkey',
+          authUrl: `${issuer}/authorize`,
+          tokenUrl: `${issuer}/token`,
+          tokenKeyUrl: `${issuer}/keys`,
+        }
+        const oidc = { ...record, id: 'oidc', originKey: 'oidc', type: 'oidc1.0', externalKey: issuer, config }
+        await providers.insert('svc', oidc)
+        try {
+          const usual = await server.browser().send('/login/external/oidc')
+          assert.equal(usual.location().origin, issuer)
+          for (const path of [discovery('oidc'), '/saml2/authenticate/oidc']) {
+            const answer = await server.browser().send(path)
+            assert.equal(answer.headers['location'], `${BASE}/login?error=idp_not_found`)
+          }
+          const named = await server.browser().send(`/saml/login/alias/latchkey?idp=${issuer}`)
+          assert.equal(named.status, 400)
+        } finally {
+          await providers.update('svc', { ...oidc, active: false })
+        }
+      })
+
       it('do not support HEAD', async () => {
         for (const path of [discovery('corp'), '/saml2/authenticate/corp']) {
           assert.notEqual((await server.send(path, { method: 'HEAD' })).status, 302)
