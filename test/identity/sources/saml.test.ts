@@ -357,6 +357,31 @@ for (const mode of MODES) {
       assert.equal(await accountOf('twin', 'twins'), undefined)
     })
 
+    it('is attributed to one of several providers whose metadata have the entity id only if it was asked there', async () => {
+      const { providers } = server.store
+      const stored = (await providers.findStored('svc', 'rolling')) ?? assert.fail()
+      const config = { ...stored.config, allowIdpInitiated: true }
+      const rival = { ...stored, id: 'rival', originKey: 'rival', config }
+      await providers.update('svc', { ...stored, config })
+      await providers.insert('svc', rival)
+      try {
+        const unasked = answerForm(await rolling.response({ nameId: 'unasked' }))
+        assert.equal(isSignedIn(await server.send(CONSUMER, { form: unasked })), false)
+        assert.equal(lastEvent()?.data, 'issuer')
+        for (const origin of ['rolling', 'rival']) {
+          assert.equal(await accountOf(origin, 'unasked'), undefined)
+          const browser = server.browser()
+          const sent = requestIn(await browser.send(`/login/external/${origin}`))
+          const xml = await rolling.response({ inResponseTo: sent.id, nameId: `asked by ${origin}` })
+          assert.ok(isSignedIn(await comeBack(server, browser, answerForm(xml, sent.relayState))))
+          assert.ok(await accountOf(origin, `asked by ${origin}`))
+        }
+      } finally {
+        await providers.update('svc', { ...rival, active: false })
+        await providers.update('svc', { ...stored, version: stored.version + 1 })
+      }
+    })
+
     describe('with a new signing key', () => {
       const rolled = async (key = newKey, parts: ResponseParts = {}): Promise<TestAnswer> => {
         const browser = server.browser()
