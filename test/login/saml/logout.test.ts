@@ -227,6 +227,25 @@ for (const mode of MODES) {
         }
       })
 
+      it('passes on the id that a response names, of up to 1024 characters', async () => {
+        for (const binding of ['redirect', 'post'] as const) {
+          for (const [length, state] of [
+            [1024, 'a'.repeat(1023)],
+            [1025, ''],
+          ] as const) {
+            const response = idp.logoutResponse({ inResponseTo: 'a'.repeat(length) })
+            const answer = await answerBy[binding](server.browser(), response)
+            assert.deepEqual(
+              [...answer.location().searchParams],
+              [
+                ['state', state],
+                ['answered', 'true'],
+              ],
+            )
+          }
+        }
+      })
+
       describe('sends no request', () => {
         const stays = async (browser: Browser): Promise<void> => {
           const answer = await signOut(browser)
