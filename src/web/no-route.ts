@@ -140,10 +140,9 @@ function knownPaths(routes: readonly RegisteredRoute[]): readonly KnownPath[] {
   }))
 }
 
-/** The path as the router reads it: also from an absolute URL, without query, decoded except for encoded slashes. */
+/** The path as the router reads it: without query, decoded except for encoded slashes. */
 function pathOf(url: string): string {
-  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
-  const [path = ''] = target.split(/[?#]/, 1)
+  const [path = ''] = url.split(/[?#]/, 1)
   try {
     return decodeURI(path)
   } catch {

@@ -130,12 +130,11 @@ const withoutToken = (path: string): string => path.replace(/^(\/oauth\/token\/r
 const MAX_ADDRESS_LENGTH = 64
 
 /**
- * The path below the base URL as the router reads it: also from an absolute URL, without query and fragment, and decoded,
- * so that percent-encoding a letter does not bypass a limit.
+ * The path below the base URL as the router reads it: without query and fragment, and decoded, so that percent-encoding a letter
+ * does not bypass a limit.
  */
 export function pathBelow(url: string, basePath: string): string {
-  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
-  const [raw = ''] = target.split(/[?#]/, 1)
+  const [raw = ''] = url.split(/[?#]/, 1)
   const path = raw.includes('%') ? decodedPath(raw) : raw
   if (path === basePath) return '/'
   return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path

@@ -50,7 +50,7 @@ function isRepeated({ rawHeaders }: IncomingMessage, name: string): boolean {
 function hasClearHost({ raw, originalUrl }: FastifyRequest): boolean {
   const { host } = raw.headers
   if (isRepeated(raw, 'host') || (host !== undefined && !HOST.test(host))) return false
-  // As it was sent: the prefix of a zone is removed together with the host.
+  // As it was sent: the origin was removed since.
   const target = ABSOLUTE.exec(originalUrl)?.[1]
   return target === undefined || target.toLowerCase() === host?.toLowerCase()
 }

@@ -89,16 +89,22 @@ const PATH_NAME = /^[a-z0-9_](?:[a-z0-9._-]{0,253}[a-z0-9_])?$/i
 
 const byPath = new WeakMap<object, PathAddress>()
 
+/** The path and query of an absolute URL, which a server must accept (RFC 9112 §3.2.2); other targets as they are. */
+function pathOf(target: string): string {
+  if (target.startsWith('/')) return target // nearly all
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  return path === target || path.startsWith('/') ? path : `/${path}`
+}
+
 /**
- * For Fastify's `rewriteUrl`: removes the zone's prefix from the URL and stores it for `createZoneResolver`. Never throws;
- * an invalid name is refused later, in the format of the route.
+ * For Fastify's `rewriteUrl`: removes the origin of an absolute URL, so that all other code sees a path, and the zone's prefix, which
+ * it stores for `createZoneResolver`. Never throws; an invalid name is refused later, in the format of the route.
  */
 export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: string | undefined }) => string {
   const prefixes = [basePath, METADATA_AT_ORIGIN + basePath, RESOURCE_METADATA_AT_ORIGIN + basePath]
   return raw => {
-    const { url = '/' } = raw
-    if (!url.includes('/z')) return url // nearly all
-    const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '') // RFC 9112 §3.2.2
+    const path = pathOf(raw.url ?? '/')
+    if (!path.includes('/z')) return path // nearly all
     for (const prefix of prefixes) {
       const found = path.startsWith(`${prefix}/z`) ? ZONE_PREFIX.exec(path.slice(prefix.length)) : null
       if (!found) continue
@@ -111,7 +117,7 @@ export function createPrefixRemover({ basePath }: Urls): (raw: { readonly url?: 
       })
       return prefix + (rest.startsWith('/') || isMetadata ? rest : `/${rest}`)
     }
-    return url
+    return path
   }
 }
 
@@ -130,7 +136,7 @@ export function withoutTrailingSlash(url: string, { basePath }: Urls): string {
 /** The URL to redirect to from the base path or `/z/{subdomain}`: with a slash, which cookies of that path require. */
 export function startOfZone(request: FastifyRequest, urls: Urls): string | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-  const isBasePath = urls.basePath !== '' && request.originalUrl.replace(/\?.*$/s, '') === urls.basePath
+  const isBasePath = urls.basePath !== '' && request.url.replace(/\?.*$/s, '') === urls.basePath
   if (!isBasePath && byPath.get(request.raw)?.isBare !== true) return undefined
   const query = rawQuery(request)
   return `${urls.ofZone(request.zone)}/${query === '' ? '' : `?${query}`}`

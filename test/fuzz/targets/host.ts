@@ -92,7 +92,7 @@ export const host = target({
     if (path !== url) {
       assert.ok(path.startsWith('/'), 'the rest is not a path')
       assert.ok(
-        url.endsWith(path.replace(/^\/(?:base|\.well-known\/[a-z-]+\/base)\/?/, '')),
+        url.endsWith(path.replace(/^\/(?:(?:base|\.well-known\/[a-z-]+\/base)\/?)?/, '')),
         'the rest is not what was sent',
       )
     }

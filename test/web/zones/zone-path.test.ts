@@ -28,6 +28,10 @@ describe('`createPrefixRemover`', () => {
     { url: `/z/${long}/login`, want: '/login' },
     { url: 'http://id.example/z/x/login', want: '/login' },
     { url: 'HTTPS://id.example:443/z/x', want: '/' },
+    { url: 'http://id.example/oauth/token?x', want: '/oauth/token?x' },
+    { url: 'http://id.example/uaa/', at: '/uaa', want: '/uaa/' },
+    { url: 'http://id.example?x', want: '/?x' },
+    { url: 'http://id.example', want: '/' },
     { url: '/.well-known/oauth-authorization-server/z/x', want: '/.well-known/oauth-authorization-server' },
     {
       url: '/.well-known/oauth-authorization-server/z/x/oauth/token',
@@ -43,7 +47,7 @@ describe('`createPrefixRemover`', () => {
     { url: '/z/z/x/login', at: '/z', want: '/z/login' },
   ]
   for (const { url, at = '', want } of cases) {
-    it(`removes the prefix of ${url.slice(0, 80)} below "${at}"`, () => {
+    it(`removes origin and prefix of ${url.slice(0, 80)} below "${at}"`, () => {
       assert.equal(createPrefixRemover(createUrls(`http://id.example${at}`, behaviourOf('standard')))({ url }), want)
     })
   }
