@@ -265,4 +265,15 @@ export const MIGRATIONS: readonly Migration[] = [
     kind: 'expand',
     statements: ({ flag }) => [`alter table sessions add column was_demanded ${flag}`],
   },
+  {
+    // These two find the groups that a user reaches whatever PostgreSQL's statistics say about zones: see `groups/nesting.ts`.
+    id: '0040-groups-by-id',
+    kind: 'expand',
+    statements: () => [`create index groups_by_id on groups (id)`],
+  },
+  {
+    id: '0041-pairs-by-inner-group',
+    kind: 'expand',
+    statements: () => [`create index group_nesting_by_inner on group_nesting (inner_id, zone_id, outer_id)`],
+  },
 ]

@@ -5,7 +5,7 @@ import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { isStorable, statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
-import { nameOfReached } from '../groups/nesting.ts'
+import { nameOfReached, pairIn } from '../groups/nesting.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
 import { MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails } from './user-store.ts'
 import type { GroupOfUser, UserStore } from './user-store.ts'
@@ -35,7 +35,7 @@ const STATEMENTS = SIZES.map(size => {
          select user_id, group_id, 1 from direct_ones
          union
          select user_id, outer_id, 0 from direct_ones cross join group_nesting
-         where group_nesting.zone_id = :zone_id and inner_id = direct_ones.group_id
+         where ${pairIn(':zone_id')} and inner_id = direct_ones.group_id
          limit 2 * :most)
        select user_id, group_id as id, display_name, direct from (
          select user_id, group_id, max(direct) as direct, ${nameOfReached(':zone_id')} as display_name

@@ -1,0 +1,108 @@
+// How PostgreSQL finds the groups that a user reaches: one by one by their ids, whatever its statistics say. They may be from
+// before the zone had any groups, and a wrong index then has PostgreSQL look at all groups of the zone for each group of the user.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { Client } from 'pg'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Database, Statement } from '../../src/store/database.ts'
+import { openPostgres } from '../../src/store/engine/postgres/postgres.ts'
+import { createGroupMembers } from '../../src/store/groups/group-members.ts'
+import { openStore } from '../../src/store/open.ts'
+import { createUsers } from '../../src/store/users/users.ts'
+import { DATABASE_KINDS, freshDatabase, runStatements } from '../support/databases.ts'
+import type { TestDatabase } from '../support/databases.ts'
+
+/** What the zones have when the statistics are taken; the zone of the tests is not among them. */
+const CASES = [
+  { statistics: 'of empty tables', zones: 0, each: 0 },
+  { statistics: 'of one group', zones: 1, each: 1 },
+  { statistics: 'of one large zone', zones: 1, each: 1000 },
+  { statistics: 'of zones with one group each', zones: 1000, each: 1 },
+]
+
+/** Statements that give each of so many zones so many groups, each of them with a member and in another one. */
+const groupsOf = (zone: string, zones: number, each: number): readonly string[] => [
+  `insert into groups (zone_id, id, display_name, display_name_lower, version, created_at, updated_at)
+   select '${zone}' || zone, md5(zone || ' ' || number), 'm' || number, 'm' || number, 0, 0, 0
+   from generate_series(1, ${zones}) zone, generate_series(1, ${each}) number`,
+  `insert into group_members (zone_id, group_id, member_id, member_type, origin)
+   select zone_id, id, 'ann', 'USER', 'corp' from groups where zone_id like '${zone}%'`,
+  `insert into group_nesting (zone_id, inner_id, outer_id)
+   select zone_id, id, md5(id) from groups where zone_id like '${zone}%'`,
+]
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** The indexes by which a plan finds groups and pairs of groups: `once` where it reads the whole table, for a hash, `none` elsewhere. */
+function waysIn(plan: PlanNode, above?: PlanNode): readonly string[] {
+  const { 'Relation Name': table = '', 'Index Name': index, Plans: parts = [] } = plan
+  const below = parts.flatMap(part => waysIn(part, plan))
+  const isAbout = /^(?:groups|group_nesting)/.test(index ?? table)
+  if (!isAbout || (index === undefined && below.length > 0)) return below
+  return [...below, index ?? (above?.['Node Type'] === 'Hash' ? 'once' : 'none')]
+}
+const WAYS = new Set(['group_nesting_by_inner', 'groups_by_id', 'once'])
+
+describe('Query plans of groups on PostgreSQL', { skip: !DATABASE_KINDS.includes('postgres') && 'a fast run' }, () => {
+  for (const { statistics, zones, each } of CASES) {
+    describe(`with statistics ${statistics}`, () => {
+      let database: TestDatabase
+      let opened: Database
+      let client: Client
+      let plans: PlanNode[] = []
+
+      /** Answers with nothing, and remembers how the statement would be run. */
+      async function read<Args extends object, Row>(of: Statement<Args, Row>, args: Args): Promise<readonly Row[]> {
+        const values = of.names.map(name => {
+          const value: unknown = Reflect.get(args, name)
+          return typeof value === 'string' ? client.escapeLiteral(value) : String(value)
+        })
+        const text = of.pieces.map((piece, index) => piece + (values[index] ?? '')).join('')
+        const { rows } = await client.query<{ 'QUERY PLAN': readonly { readonly Plan: PlanNode }[] }>(
+          `explain (format json) ${text}`,
+        )
+        for (const { Plan } of rows[0]?.['QUERY PLAN'] ?? []) plans.push(Plan)
+        return []
+      }
+
+      before(async () => {
+        database = await freshDatabase('postgres')
+        await (await openStore(database.url, { clock: systemClock })).close() // makes the tables
+        await runStatements(database, ...groupsOf('z', zones, each), 'analyze', ...groupsOf('new', 1, 1000))
+        const listener = { changed() {}, missed() {} }
+        opened = await openPostgres(database.url, { clock: systemClock, listener, onError: () => {} })
+        client = new Client({ connectionString: database.url })
+        await client.connect()
+      })
+      after(async () => {
+        await client.end()
+        await opened.close()
+        await database.drop()
+      })
+
+      const searches: readonly { readonly name: string; readonly run: (db: Database) => Promise<unknown> }[] = [
+        { name: 'a user', run: db => createUsers(db).listGroups('new1', ['ann']) },
+        { name: 'many users', run: db => createUsers(db).listGroups('new1', ['ann', 'joe', 'sue']) },
+        { name: 'names of a user', run: db => createGroupMembers(db).namesOfUser('new1', 'ann') },
+        { name: 'a user who is read with them', run: db => createUsers(db).findWithGroups('new1', 'ann') },
+      ]
+      for (const { name, run } of searches) {
+        it(`are by id: ${name}`, async () => {
+          plans = []
+          await run({ ...opened, read })
+          const ways = plans.flatMap(plan => waysIn(plan))
+          assert.ok(ways.includes('groups_by_id'))
+          assert.deepEqual(
+            ways.filter(way => !WAYS.has(way)),
+            [],
+          )
+        })
+      }
+    })
+  }
+})
