@@ -5,7 +5,7 @@ import { systemClock } from './base/clock.ts'
 import type { Clock } from './base/clock.ts'
 import { auditOf, auditWarnings } from './config/sections/audit.ts'
 import type { Config } from './config/config.ts'
-import { checkZoneCors, corsOf } from './config/sections/cors.ts'
+import { corsOf } from './config/sections/cors.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfigFile, SecretOrigins } from './config/file.ts'
 import { readConfigFile } from './config/file.ts'
@@ -30,8 +30,7 @@ import { checkBootstrap } from './config/records/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/keys/signing-keys.ts'
 import type { SigningKeys } from './config/keys/signing-keys.ts'
 import { samlOf } from './config/sections/saml.ts'
-import { checkRegistration } from './config/records/registration.ts'
-import { checkSecondFactor, secondFactorWarnings } from './config/records/second-factor.ts'
+import { secondFactorWarnings } from './config/records/second-factor.ts'
 import { secretFileWarnings } from './config/secret-files.ts'
 import { nonEmpty, readServer } from './config/server.ts'
 import type { CommandOptions } from './config/server.ts'
@@ -44,6 +43,7 @@ import { readUaaDatabaseUrl } from './config/uaa/uaa-database.ts'
 import { keyWarnings } from './config/warnings/key-warnings.ts'
 import { emptyFileWarnings, warningsOf } from './config/warnings/warnings.ts'
 import { checkZoneIdentities } from './config/records/zone-identities.ts'
+import { checkZoneSettings } from './config/records/zone-settings.ts'
 import { behaviourOf } from './model/compatibility.ts'
 import { createUrls } from './model/urls.ts'
 
@@ -213,9 +213,7 @@ function defaultZoneOf(
 ) {
   const given = problems.hasValidTypes('zone_config') ? (file.zone_config ?? {}) : {}
   const zone = takeSigningKeys(given, 'zone_config', { problems, elsewhere: signingKeys })
-  checkZoneCors(given.corsPolicy, 'zone_config', problems)
-  checkSecondFactor(given, 'zone_config', problems)
-  checkRegistration(given, 'zone_config', { problems, service })
+  checkZoneSettings(given, 'zone_config', { problems, service })
   return zone
 }
 

@@ -12,13 +12,11 @@ import { serviceNamed } from '../../model/service.ts'
 import { isSubdomain, isZoneId, ZONE_ID_FORM } from '../../model/zones/zone-names.ts'
 import { userNameKey } from '../../model/users/user.ts'
 import type { ZoneConfig } from '../../model/zones/zone.ts'
-import { checkZoneCors } from '../sections/cors.ts'
 import type { Problems } from '../problems.ts'
-import { checkRegistration } from './registration.ts'
-import { checkSecondFactor } from './second-factor.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import { takeSigningKeys } from '../keys/signing-keys.ts'
 import type { ProfileRecord } from './user-profile.ts'
+import { checkZoneSettings } from './zone-settings.ts'
 
 /** A group; its name is the scope that its members may receive. */
 export interface GroupRecord {
@@ -130,9 +128,7 @@ export function checkBootstrap(file: BootstrapFile, zoneConfig: ZoneConfig, rule
     }
     const given = problems.hasValidTypes(`${key}.config`) ? (record.config ?? {}) : {}
     const { config, signingKeys } = takeSigningKeys(given, `${key}.config`, { problems })
-    checkZoneCors(config.corsPolicy, `${key}.config`, problems)
-    checkSecondFactor(config, `${key}.config`, problems)
-    checkRegistration(config, `${key}.config`, rules)
+    checkZoneSettings(config, `${key}.config`, rules)
     return {
       id: record.id.trim(),
       subdomain: record.subdomain.toLowerCase(),
