@@ -3,7 +3,6 @@
 // docs/decisions/0013-outbound-requests.md.
 import { stopwatch } from './clock.ts'
 import { createAddressCheck } from './outbound/addresses.ts'
-import type { Resolver } from './outbound/addresses.ts'
 import { createConnect } from './outbound/connections.ts'
 import type { OutboundConnections } from './outbound/connections.ts'
 import { TIMEOUT_MS, untilAborted } from './outbound/deadline.ts'
@@ -11,6 +10,7 @@ import { OutboundBusy, OutboundError, unreachable } from './outbound/error.ts'
 import type { OutboundFailure } from './outbound/error.ts'
 import { exchange, readAnswer } from './outbound/http.ts'
 import type { OutboundRequest } from './outbound/http.ts'
+import type { Resolver } from './outbound/lookups.ts'
 import { createOutboundSlots, OWN_SHARE } from './outbound/slots.ts'
 import type { OutboundShare } from './outbound/slots.ts'
 
@@ -87,11 +87,15 @@ export function createOutbound(options: OutboundOptions): Outbound & OutboundCon
   async function send(address: string, request: SharedRequest): Promise<Response> {
     const url = checkUrl(address)
     const { hostname, origin: label } = url
-    const leave = takeSlot(url.host, label, request.share ?? OWN_SHARE)
+    const { share = OWN_SHARE } = request
+    const leave = takeSlot(url.host, label, share)
     const signal = deadline(TIMEOUT_MS)
     try {
       const addresses = await untilAborted(
-        allowedAddresses({ hostname, label, onlyLoopback: url.protocol !== 'https:' }),
+        allowedAddresses(
+          { hostname, label, onlyLoopback: url.protocol !== 'https:' },
+          { zoneId: share.zoneId, signal },
+        ),
         signal,
       )
       const incoming = await exchange(url, { request, addresses, signal })

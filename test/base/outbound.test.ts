@@ -424,6 +424,55 @@ describe('Outbound requests', () => {
     assert.equal(await isBusy(outbound, ofProvider('good')), false)
   })
 
+  it('look up two names of a zone at a time, even if their name servers answer late', async () => {
+    const asked: string[] = []
+    const settle: (() => void)[] = []
+    const deadlines: AbortController[] = []
+    const outbound = lenient({
+      resolve: hostname => {
+        asked.push(hostname)
+        return new Promise((_, reject) => settle.push(() => reject(new Error('no answer'))))
+      },
+      deadline: () => {
+        const controller = new AbortController()
+        deadlines.push(controller)
+        return controller.signal
+      },
+    })
+    const turn = () => new Promise(resolve => setImmediate(resolve))
+    const request = async (urls: readonly string[], zoneId: string): Promise<void> => {
+      for (const url of urls) void outbound.getJson(url, ofZone(zoneId)).catch(() => {})
+      await turn()
+    }
+    const [first, second] = [hosts(8), hosts(8, 'i')]
+    await request(first, 'a')
+    for (const deadline of deadlines.splice(0)) deadline.abort()
+    await turn()
+    await request(second, 'a')
+    assert.deepEqual(asked, ['h0.example', 'h1.example'], 'those that were given up still count')
+    await request(second.slice(0, 3), 'b')
+    assert.deepEqual(asked.splice(0), ['h0.example', 'h1.example', 'i0.example', 'i1.example'])
+    for (const one of settle.splice(0, 2)) one()
+    await turn()
+    assert.deepEqual(asked, ['i0.example', 'i1.example'], 'not those that were given up')
+  })
+
+  it('share a look-up of the zone for the same name', async () => {
+    const asked: string[] = []
+    const outbound = lenient({
+      resolve: hostname => {
+        asked.push(hostname)
+        return Promise.resolve(['192.0.2.1'])
+      },
+    })
+    const failures = await Promise.all(
+      [0, 1, 2, 3].map(() => failureOf(outbound.getJson('https://a.example/', ofZone('a')))),
+    )
+    assert.deepEqual([...new Set(failures.map(({ failure }) => failure))], ['forbidden'])
+    await failureOf(outbound.getJson('https://a.example/', ofZone('a')))
+    assert.deepEqual(asked, ['a.example', 'a.example'], 'one for the four, and one for the request after them')
+  })
+
   it('are limited per zone and host, without affecting other zones', async () => {
     const outbound = endless()
     for (let time = 0; time < 4; time += 1) void outbound.getJson('https://last.example/', ofZone('a')).catch(() => {})

@@ -5,9 +5,8 @@ import { isIP } from 'node:net'
 import { isLoopbackHost } from '../loopback.ts'
 import { addressKind } from '../network-address.ts'
 import { OutboundError } from './error.ts'
-
-/** Resolves a host name to all its addresses. */
-export type Resolver = (hostname: string) => Promise<readonly string[]>
+import { createLookups } from './lookups.ts'
+import type { LookupCaller, Resolver } from './lookups.ts'
 
 /** What is allowed in addition to public addresses. */
 interface AddressRules {
@@ -30,7 +29,7 @@ export interface AddressCheck {
   /** Parses the URL of a request; throws unless its scheme is allowed and it has no credentials. */
   readonly checkUrl: (address: string) => URL
   /** Resolves the host; throws if any of its addresses is not allowed. */
-  readonly allowedAddresses: (target: Target) => Promise<readonly string[]>
+  readonly allowedAddresses: (target: Target, caller: LookupCaller) => Promise<readonly string[]>
 }
 
 /** RFC 6761 §6.3: loopback names are not looked up, since not every resolver knows names below `localhost`. */
@@ -43,6 +42,7 @@ const systemResolver: Resolver = async hostname =>
 export function createAddressCheck({ resolve = systemResolver, ...rules }: AddressRules): AddressCheck {
   const { allowPrivate } = rules
   const allowLoopback = rules.allowLoopback || allowPrivate
+  const lookUp = createLookups(resolve)
 
   return {
     checkUrl(address: string): URL {
@@ -58,9 +58,9 @@ export function createAddressCheck({ resolve = systemResolver, ...rules }: Addre
       return url
     },
 
-    async allowedAddresses({ hostname, label, onlyLoopback }: Target): Promise<readonly string[]> {
+    async allowedAddresses({ hostname, label, onlyLoopback }, caller) {
       const literal = bareHost(hostname)
-      const addresses = isIP(literal) === 0 ? await resolve(hostname) : [literal]
+      const addresses = isIP(literal) === 0 ? await lookUp(hostname, caller) : [literal]
       if (addresses.length === 0) throw new OutboundError('unreachable', `${label}: the name has no address`)
       for (const address of addresses) {
         const kind = addressKind(address)

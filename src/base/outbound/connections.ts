@@ -63,7 +63,8 @@ export function createConnect({
     const sockets = new Set<Socket>()
     let isOver = false
     try {
-      const judged = allowedAddresses({ hostname, label, onlyLoopback: false }).catch(fail)
+      const caller = { zoneId: share.zoneId, signal }
+      const judged = allowedAddresses({ hostname, label, onlyLoopback: false }, caller).catch(fail)
       const lookup = lookupOf(await untilAborted(judged, signal))
       const open: OpenConnection = async () => {
         if (isOver) throw new OutboundError('timeout', `${label}: timed out`)
