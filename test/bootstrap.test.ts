@@ -655,6 +655,17 @@ describe('A second start', () => {
     assert.equal(await hashing.verify(after[0]?.hash ?? '', 'new'), true)
   })
 
+  it('removes a secret that was removed from the file, keeping one that the API set', async () => {
+    const store = await open()
+    const grants = { authorized_grant_types: ['password'] }
+    await start(store, file(grants))
+    const client = await clientOf(store, 'app')
+    const secret = { hash: await hashing.hash('from the API'), revision: 'r' }
+    await store.clients.update('svc', { ...client, secrets: [...client.secrets, secret] })
+    await start(store, { bootstrap: { clients: [{ client_id: 'app', ...grants }], users: [marissa] } })
+    assert.deepEqual((await clientOf(store, 'app')).secrets, [secret])
+  })
+
   it('keeps a secret that the file never had', async () => {
     const store = await open()
     const bare = { client_id: 'bare', authorized_grant_types: ['password'] }

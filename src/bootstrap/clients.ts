@@ -12,8 +12,10 @@ import type { Store } from '../store/store.ts'
 import type { BootstrapDeps } from './deps.ts'
 import { upsert } from './ledger.ts'
 
-/** The ledger entry that says whether a client's secret came from the configuration. */
+/** The ledger entry that says which of a client's secrets came from the configuration. */
 const SECRET_SOURCE = 'client-secret'
+/** Their revisions follow; alone, as earlier versions wrote it, it stands for all secrets of the client. */
+const CONFIGURED = 'configuration'
 
 /**
  * Writes the client as the configuration defines it. A secret that it has already keeps its revision, and with it the tokens
@@ -31,26 +33,31 @@ export async function applyClient(
   const { clientId } = definition
   const hashing = { clientSecrets: passwords, random }
   let described = shown
+  let configured: readonly ClientSecret[] = []
 
   async function secretsAfter(before: Client): Promise<readonly ClientSecret[]> {
     const existing = before.secrets
     if (secrets.length === 0) {
       const source = await store.bootstrap.applied(zoneId, SECRET_SOURCE, clientId)
       const isFirst = (await store.bootstrap.applied(zoneId, 'client', clientId)) === undefined
-      return source === 'configuration' || (isFirst && hasMoreRights(definition, before)) ? [] : existing
+      if (isFirst && hasMoreRights(definition, before)) return []
+      return existing.filter(secret => !isConfigured(secret, source))
     }
-    return Promise.all(
+    configured = await Promise.all(
       secrets.map(async secret => {
         const matches = await Promise.all(existing.map(({ hash }) => passwords.verify(hash, secret)))
         return existing[matches.indexOf(true)] ?? newSecret(secret, undefined, hashing)
       }),
     )
+    return configured
   }
 
   await upsert({
     find: () => store.clients.find(zoneId, clientId),
     async insert() {
-      await store.clients.insert(zoneId, await newClient({ definition, secrets }, { zoneId }, { ...hashing, clock }))
+      const made = await newClient({ definition, secrets }, { zoneId }, { ...hashing, clock })
+      await store.clients.insert(zoneId, made)
+      configured = made.secrets
       // UAA: the configuration shows no client that does not ask for it. See docs/compatibility.md, C13.
       if (!behaviourOf(config.compatibility).describedClientsOnly) described ??= NOT_SHOWN
     },
@@ -68,7 +75,16 @@ export async function applyClient(
     },
   })
   if (described) await describeAs(zoneId, clientId, described, store)
-  await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, secrets.length > 0 ? 'configuration' : 'elsewhere')
+  await store.bootstrap.remember(zoneId, SECRET_SOURCE, clientId, sourceOf(configured))
+}
+
+/** What the ledger keeps of the secrets that the configuration has. */
+const sourceOf = (configured: readonly ClientSecret[]): string =>
+  configured.length === 0 ? 'elsewhere' : [CONFIGURED, ...configured.map(({ revision }) => revision)].join(' ')
+
+function isConfigured({ revision }: ClientSecret, source = ''): boolean {
+  const [origin, ...revisions] = source.split(' ')
+  return origin === CONFIGURED && (revisions.length === 0 || revisions.includes(revision))
 }
 
 const NOT_SHOWN: ClientDescription = { showOnHomePage: false, appIcon: '' }
