@@ -463,6 +463,30 @@ describe('Validation of single values', () => {
     })
   }
 
+  const client =
+    'bootstrap: { clients: [{ client_id: a, client_secret_file: ./s, authorized_grant_types: [password] }] }'
+
+  // Otherwise each letter that is not ASCII would become the same character, also in a secret.
+  it('rejects a file in another encoding than UTF-8', async () => {
+    const path = join(folder, 'latin.yml')
+    const utf16 = Buffer.from('\ufeffservice: svc', 'utf16le')
+    for (const content of [Buffer.from('service: svc # grün', 'latin1'), utf16]) {
+      writeFileSync(path, content)
+      assert.deepEqual(await problemsOf(load('', { options: { config: path } })), [
+        `${path}: cannot be read: it is not UTF-8`,
+      ])
+    }
+    writeFileSync(join(folder, 's'), Buffer.from('grün', 'latin1'))
+    const key = 'bootstrap.clients[0].client_secret_file'
+    assert.deepEqual(await problemsOf(load(client)), [`${key}: ./s cannot be read: it is not UTF-8`])
+  })
+
+  it('ignores a byte order mark', async () => {
+    writeFileSync(join(folder, 's'), '\ufeffs3cret\r\n')
+    const { bootstrap } = await load(`\ufeff${client}`)
+    assert.equal(bootstrap.clients[0]?.['client_secret'], 's3cret')
+  })
+
   it('reports every problem of every source at once', async () => {
     const text =
       'nonsense: 1\nbase_url: x\nbootstrap: { clients: [ { client_id: a, scope: 5 }, { client_id: b } ], users: 7 }'

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { reasonOf } from '../base/files/file-error.ts'
+import { readTextFile } from '../base/files/text-file.ts'
 import { isStorable } from '../base/text/storable-text.ts'
 import type { ZoneConfig } from '../model/zones/zone.ts'
 import { UNKEEPABLE } from '../records/kinds.ts'
@@ -128,7 +128,7 @@ async function readerOf(keys: readonly string[]): Promise<(key: string) => boole
 export async function parseFile(path: string, problems: Problems): Promise<object | undefined> {
   let content: string
   try {
-    content = readFileSync(path, 'utf8')
+    content = readTextFile(path)
   } catch (error) {
     problems.add(path, `cannot be read: ${reasonOf(error)}`)
     return undefined
@@ -241,7 +241,7 @@ function readSecret(
   fileKeys.add(keyBelow(key, secret))
   try {
     const file = resolve(folder, value)
-    const content = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    const content = readTextFile(file).replace(/\r?\n$/, '')
     if (content === '') problems.add(path, `${value} is empty`)
     if (SECRETS_IN_FILES.includes(secret)) secrets.files.push({ key: path, path: file, content })
     return [secret, content]
