@@ -123,7 +123,16 @@ export function canonicalAddress(text: string | undefined): string | undefined {
   const [address = ''] = text?.split('%', 1) ?? []
   const v4 = dottedOf(address)
   if (v4 !== undefined) return isIPv4(v4) ? v4 : undefined
-  return isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : undefined
+  return isIPv6(address) ? shortened(address) : undefined
+}
+
+/** As RFC 5952 has it; an IPv4-mapped one in another notation than that of `dottedOf` as IPv4, too. */
+function shortened(address: string): string {
+  const short = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [, ...mapped] = /^::ffff:([\da-f]+):([\da-f]+)$/.exec(short) ?? []
+  return (
+    mapped.flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]).join('.') || short
+  )
 }
 
 /** An IPv4 address, unwrapped if it is IPv4-mapped; other strings without a colon as they are; undefined for IPv6. */

@@ -4,6 +4,7 @@ import { isLoopbackHost } from '../base/loopback.ts'
 import { openMail } from '../mail/mailer.ts'
 import { outboxPage } from '../pages/outbox.ts'
 import { PageError } from '../web/answers.ts'
+import { addressOf } from '../web/requests/request-context.ts'
 import type { LoginDeps } from './deps.ts'
 
 const MAX_SHOWN = 50
@@ -13,7 +14,7 @@ export function outboxEndpoint(app: FastifyInstance, { store, vault, pages }: Lo
   const access = { by: 'anyone', because: 'everything in the playground is public, on loopback only' } as const
   app.get('/outbox', { config: { access, audience: 'page' } }, async (request, reply) => {
     // The playground listens on loopback only; a forwarded port is detected here.
-    if (!isLoopbackHost(request.ip.replace(/^::ffff:/, ''))) throw new PageError(404, 'Not found.')
+    if (!isLoopbackHost(addressOf(request))) throw new PageError(404, 'Not found.')
     const newest = await store.mails.newest(MAX_SHOWN)
     const mails = newest
       .filter(({ zoneId }) => zoneId === request.zone.id)

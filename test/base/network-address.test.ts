@@ -71,6 +71,8 @@ describe('An address in another notation', () => {
   for (const [one, other] of [
     ['2001:db8:1:2::7', '2001:0db8:0001:0002::7'],
     ['::1:0:0:192.0.2.7', '0:0:0:1:0:0:c000:207'],
+    ['192.0.2.7', '::ffff:c000:207'],
+    ['192.0.2.7', '0:0:0:0:0:FFFF:192.0.2.7'],
   ] as const) {
     for (const network of [networkOf, siteOf, subnetOf]) {
       it(`has the same ${network.name} as ${one}`, () => assert.equal(network(one), network(other)))
@@ -82,6 +84,10 @@ describe('canonicalAddress', () => {
   const forms: readonly (readonly [string | undefined, string | undefined])[] = [
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['::FFFF:CB00:7109', '203.0.113.9'],
+    ['0:0:0:0:0:ffff:cb00:7109', '203.0.113.9'],
+    ['::ffff:0:1', '0.0.0.1'],
+    ['::ffff:0:cb00:7109', '::ffff:0:cb00:7109'],
     ['2001:0DB8:0:0::1', '2001:db8::1'],
     ['fe80::1%eth0', 'fe80::1'],
     ['::1', '::1'],

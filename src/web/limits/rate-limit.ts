@@ -1,5 +1,5 @@
-// Applies the limits that operators configure by path and caller. Runs before zone lookup and authentication; a token's
-// claims count only if the same token was verified recently.
+// Applies the limits that operators configure by path and caller. Runs before authentication, and after cors.ts: only for pages of
+// other origins was the zone looked up. A token's claims count only if the same token was verified recently.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../base/clock.ts'
 import { networkOf } from '../../base/network-address.ts'
@@ -116,10 +116,7 @@ function callerOf(request: FastifyRequest, readCredential: CredentialReader | un
       isRead = true
       return credential
     },
-    address() {
-      const ip: string | undefined = request.ip // absent once the connection is closed
-      return networkOf(ip ?? '').slice(0, MAX_ADDRESS_LENGTH) // a proxy may forward any string
-    },
+    address: () => networkOf(request.ip).slice(0, MAX_ADDRESS_LENGTH), // a proxy may forward any string
   }
 }
 
