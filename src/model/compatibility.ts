@@ -86,7 +86,7 @@ const rows = {
   stateWithToken: { id: 'A17', standard: true, uaa: false },
   /** A18: whether a code obtained with a bearer token is limited to the token's scopes. */
   codeWithinToken: { id: 'A18', standard: true, uaa: false },
-  /** A18: whether the challenge for an unsuitable bearer token has the realm and the one scope that is needed. */
+  /** A18: whether the refusal of an unsuitable bearer token names only the scope that is needed. */
   exactCallScope: { id: 'A18', standard: true, uaa: false },
   /** A19: whether the approval page as JSON has our own members instead of UAA's request object. */
   ownApprovalModel: { id: 'A19', standard: true, uaa: false },

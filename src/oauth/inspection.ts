@@ -57,7 +57,7 @@ export async function requireInspector(
       throw inRealm(error, service)
     })
     if (!user && scopes.includes(authority)) return client
-    throw behaviour.reportInspectorScope ? inRealm(refusal(), service) : refusal()
+    throw refusal()
   }
   const allowsAssertion = !basicOnly && behaviour.assertionsEverywhere
   const endpoint = { path: basicOnly ? '/check_token' : '/introspect', allowsNone: false, allowsAssertion }

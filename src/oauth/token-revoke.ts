@@ -66,7 +66,7 @@ function createRevocations(deps: OAuthDeps) {
   const isOwnersClient = (request: FastifyRequest): boolean =>
     actsAsOwner(request.zone, holderOf(request).client, behaviour)
 
-  const notAllowed = (): unknown => inRealm(insufficientScope(revokers), service)
+  const notAllowed = (): OAuthError => insufficientScope(revokers)
 
   /** A caller without permission to revoke others' tokens must not learn which ones exist. */
   const unknown = (request: FastifyRequest): unknown => (mayRevokeAll(request) ? notFound() : notAllowed())

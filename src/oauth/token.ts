@@ -219,13 +219,15 @@ const authenticate = (
 async function readUser(
   request: FastifyRequest,
   bearer: string,
-  { reader, service }: OAuthDeps,
+  { reader, service, behaviour }: OAuthDeps,
 ): Promise<VerifiedToken> {
   const scope = service.scope('user')
   try {
     const token = await reader.read(request, bearer)
     if (!token.user) throw withoutUser()
-    if (!token.scopes.includes(scope)) throw insufficientScope([scope])
+    if (!token.scopes.includes(scope)) {
+      throw insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
+    }
     requireNotExchanged(token.claims)
     return token
   } catch (error) {

@@ -7,6 +7,7 @@ import { TooManyHashes } from '../base/passwords.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { OAuthErrorCode, RefusalBody } from '../model/oauth-error.ts'
 import { descriptionText, OAuthError } from '../model/oauth-error.ts'
+import type { Service } from '../model/service.ts'
 import { StoreBusy, StoreUnavailable, TooManyDetails, ZoneDeleted } from '../store/store.ts'
 import { SigningUnavailable } from '../token/keys/signer.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './callers/authorization-header.ts'
@@ -158,19 +159,32 @@ export function prefersPage(request: FastifyRequest): boolean {
 export const refusalHeaders = (request: FastifyRequest, isHttps: boolean): Readonly<Record<string, string>> =>
   securityHeaders(prefersPage(request) ? 'page' : 'api', isHttps)
 
+/** Dependencies of challenges. */
+export interface ChallengeDeps {
+  readonly service: Service
+  readonly behaviour: Behaviour
+}
+
+/** What was thrown, and the answer to it. */
+interface Refused {
+  readonly thrown: unknown
+  readonly answer: Answer
+}
+
 /** Sets `Retry-After` and `WWW-Authenticate` where the answer needs them. */
 export function setRefusalHeaders(
   reply: FastifyReply,
-  thrown: unknown,
-  { status, error, description, retryAfterSeconds }: Answer,
+  { thrown, answer: { status, error, description, extra, retryAfterSeconds } }: Refused,
+  { service, behaviour }: ChallengeDeps,
 ): void {
   if (status === 503) reply.header('retry-after', '2')
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
-  // RFC 6750 §3. Only challenges made elsewhere carry a realm.
+  // RFC 6750 §3. Of a 401, only challenges made elsewhere carry a realm.
   const challenge = thrown instanceof OAuthError ? thrown.challenge : undefined
   if (challenge !== undefined) reply.header('www-authenticate', inScheme(reply.request, challenge))
   else if (status === 401 || error === 'insufficient_scope') {
-    const bare = bearerChallenge(undefined, { error: error ?? 'unauthorized', description })
+    const realm = status === 403 && behaviour.fullRightsChallenge ? service.oauthRealm : undefined
+    const bare = bearerChallenge(realm, { error: error ?? 'unauthorized', description, scope: extra['scope'] })
     reply.header('www-authenticate', inScheme(reply.request, bare))
   }
 }
@@ -178,6 +192,7 @@ export function setRefusalHeaders(
 /** Fastify's error handler. Logs faults with their stack, and the details of refusals. */
 export function createErrorHandler(deps: {
   pages: PageWriter
+  service: Service
   behaviour: Behaviour
   log: { fault(message: string, cause: unknown): void; refusal(message: string): void }
 }): (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> {
@@ -197,7 +212,7 @@ export function createErrorHandler(deps: {
     const { status, error, description, extra, fault } = answer
     if (fault) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
     else if (thrown instanceof OAuthError && thrown.detail) log.refusal(`${thrown.error}: ${thrown.detail}`)
-    setRefusalHeaders(reply, thrown, answer)
+    setRefusalHeaders(reply, { thrown, answer }, deps)
     reply.status(status)
     if (prefersPage(request)) {
       try {

@@ -3,7 +3,16 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import type { AuditEvent } from '../../src/model/audit/event.ts'
 import { digest } from '../../src/base/secrets.ts'
-import { insertCode, isAlive, MODES, refresh, refused, tokensOf, userNamed } from '../support/oauth.ts'
+import {
+  insertCode,
+  insufficientScope,
+  isAlive,
+  MODES,
+  refresh,
+  refused,
+  tokensOf,
+  userNamed,
+} from '../support/oauth.ts'
 import type { Refusal } from '../support/oauth.ts'
 import {
   ADMIN,
@@ -28,12 +37,6 @@ const REALM = 'Bearer realm="SVC/oauth"'
 const challenge = (error: string, description: string): string =>
   `${REALM}, error="${error}", error_description="${description}"`
 
-const NOT_ALLOWED = 'Insufficient scope for this resource'
-const notAllowed: Refusal = {
-  want: '403 insufficient_scope',
-  description: NOT_ALLOWED,
-  challenge: challenge('insufficient_scope', NOT_ALLOWED),
-}
 const notFound: Refusal = { want: '404 invalid_token', description: 'Resource not found', challenge: null }
 const denied: Refusal = {
   want: '403 access_denied',
@@ -52,6 +55,7 @@ interface Target {
 }
 
 for (const mode of MODES) {
+  const notAllowed = insufficientScope(mode, 'svc.admin tokens.revoke')
   describe(`Authorization of /oauth/token/revoke in ${mode}`, () => {
     let server: TestServer
     let victims: readonly Victim[] | undefined

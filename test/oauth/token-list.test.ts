@@ -3,11 +3,11 @@ import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
 import { addSeconds } from '../../src/base/clock.ts'
 import { digest } from '../../src/base/secrets.ts'
-import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import {
   changeClient,
   changeUser,
   clientNamed,
+  insufficientScope,
   MODES,
   refresh,
   refused,
@@ -29,15 +29,8 @@ import {
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 
 const REALM = 'Bearer realm="SVC/oauth"'
-const NOT_ALLOWED = 'Insufficient scope for this resource'
 const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH']
 
-const LACKING = `error="insufficient_scope", error_description="${NOT_ALLOWED}", scope="svc.admin tokens.list"`
-const notAllowedIn = (mode: CompatibilityMode): Refusal => ({
-  want: '403 insufficient_scope',
-  description: NOT_ALLOWED,
-  challenge: mode === 'uaa' ? `Bearer ${LACKING}` : `${REALM}, ${LACKING}`,
-})
 const denied: Refusal = {
   want: '403 access_denied',
   description: 'Access is denied',
@@ -326,7 +319,7 @@ for (const mode of MODES) {
         })
       }
 
-      const notAllowed = notAllowedIn(mode) // M12
+      const notAllowed = insufficientScope(mode, 'svc.admin tokens.list')
       const refusals: readonly (Refusal & {
         readonly name: string
         readonly bearer: () => Promise<string | undefined>

@@ -5,6 +5,7 @@ import {
   approve,
   AUTO,
   changeUser,
+  insufficientScope,
   isAlive,
   MODES,
   NO_CREDENTIALS,
@@ -153,9 +154,7 @@ for (const mode of MODES) {
       {
         name: 'a bearer token without the scope svc.user',
         request: async () => ({ bearer: (await passwordTokens(server, { scope: 'openid' }, PORTAL)).access_token }),
-        want: '403 insufficient_scope',
-        description: 'Insufficient scope for this resource',
-        challenge: /^Bearer realm="SVC\/oauth", error="insufficient_scope"/,
+        ...insufficientScope(mode, mode === 'uaa' ? 'svc.admin svc.user' : 'svc.user'),
       },
       // Covers POST /oauth/token grant_type=user_token: error: token without user
       {

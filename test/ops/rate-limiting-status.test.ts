@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { MODES, refused } from '../support/oauth.ts'
+import { insufficientScope, MODES, refused } from '../support/oauth.ts'
+import type { Refusal } from '../support/oauth.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import type { TestRequest, TestServer } from '../support/server.ts'
 
@@ -61,12 +62,10 @@ for (const mode of MODES) {
 
     const basicRealm = /^Basic realm="SVC\/client"/
     const standard = mode === 'standard'
-    const refusals: readonly {
+    const refusals: readonly ({
       readonly name: string
       readonly request: () => TestRequest | Promise<TestRequest>
-      readonly want: string
-      readonly challenge?: RegExp
-    }[] = [
+    } & Refusal)[] = [
       {
         name: 'nobody',
         request: () => ({}),
@@ -106,7 +105,7 @@ for (const mode of MODES) {
       {
         name: 'a token of another client',
         request: async () => ({ bearer: await tokenOf(['service', 'service-secret']) }),
-        want: '403 insufficient_scope',
+        ...insufficientScope(mode, 'svc.admin'),
       },
       {
         name: 'a token of another zone',
@@ -124,12 +123,12 @@ for (const mode of MODES) {
         want: '403 access_denied',
       },
     ]
-    for (const { name, request, want, challenge } of refusals) {
+    for (const { name, request, ...refusal } of refusals) {
       // Covers GET /RateLimitingStatus: rule: admin authority
       it(`rejects ${name}`, async () => {
         const sent = await request()
         const sending = () => server.send(STATUS, sent)
-        const answer = await refused(server, mode, sending, { want, ...(challenge && { challenge }) })
+        const answer = await refused(server, mode, sending, refusal)
         assert.doesNotMatch(answer.text, /ACTIVE/)
       })
     }

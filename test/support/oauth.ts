@@ -31,6 +31,14 @@ export interface Refusal {
   readonly challenge?: string | RegExp | null
 }
 
+/** The refusal for a bearer token with none of the scopes (row M12). */
+export function insufficientScope(mode: CompatibilityMode, scopes: string): Refusal {
+  const description = 'Insufficient scope for this resource'
+  const error = `error="insufficient_scope", error_description="${description}", scope="${scopes}"`
+  const challenge = mode === 'uaa' ? `Bearer ${error}` : `Bearer realm="SVC/oauth", ${error}`
+  return { want: '403 insufficient_scope', description, challenge }
+}
+
 /** The description of a request without client credentials. */
 export const NO_CREDENTIALS = {
   standard: 'The request has no client credentials',

@@ -6,6 +6,7 @@ import { TooManyHashes } from '../../src/base/passwords.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import { OAuthError, withBody } from '../../src/model/oauth-error.ts'
 import type { RefusalBody } from '../../src/model/oauth-error.ts'
+import { serviceNamed } from '../../src/model/service.ts'
 import { StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
 import { Overloaded } from '../../src/web/limits/overload.ts'
 import {
@@ -181,6 +182,7 @@ describe('`withBody`', () => {
       app.setErrorHandler(
         createErrorHandler({
           pages: { chrome: deny, brandingOf: deny, texts: deny, mailFrame: deny, send: deny, error: deny },
+          service: serviceNamed('svc'),
           behaviour: behaviourOf('standard'),
           log: { fault: deny, refusal: () => {} },
         }),
@@ -211,6 +213,7 @@ describe('`createErrorHandler`', () => {
     app.setErrorHandler(
       createErrorHandler({
         pages: { chrome: deny, brandingOf: deny, texts: deny, mailFrame: deny, send: deny, error: deny },
+        service: serviceNamed('svc'),
         behaviour: behaviourOf('standard'),
         log: { fault: (_, cause) => faults.push(cause), refusal: deny },
       }),

@@ -81,7 +81,7 @@ export function createClientWriter(deps: AdminDeps): ClientWriter {
       const found = await store.clients.findForChange(request.zone.id, clientId)
       const caller = rights.limitedCaller(request)
       if (found && caller && rightsBeyond(caller, found.client, service).length > 0) {
-        throw lacksRight(request, administrators(service), deps)
+        throw lacksRight(request, administrators(service))
       }
       return found
     },
@@ -105,7 +105,7 @@ export function createClientWriter(deps: AdminDeps): ClientWriter {
       const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
       // Keys are credentials: like secrets, only an administrator may change those of another client.
       if (changesKeys(existing, definition) && !isClientAdministrator(request, service)) {
-        throw lacksRight(request, administrators(service), deps)
+        throw lacksRight(request, administrators(service))
       }
       rights.checkResources(request, definition, existing)
       const client = updatedClient(existing, definition, clock.now())

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { InvalidFilter, InvalidOrder } from '../../model/filters/filter.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { AlreadyExists, ChangedMeanwhile, TooManyDetails } from '../../store/store.ts'
+import type { ChallengeDeps } from '../../web/answers.ts'
 import { answerFor, setRefusalHeaders } from '../../web/answers.ts'
 import { isWrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
@@ -53,11 +54,11 @@ export function faultOf(thrown: unknown): Refused {
 
 /** Makes the `errorHandler` of every route of SCIM. */
 export const createScimErrorHandler =
-  ({ log }: { readonly log: { fault(message: string, cause: unknown): void } }) =>
+  (deps: ChallengeDeps & { readonly log: { fault(message: string, cause: unknown): void } }) =>
   (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const known = refusedBy(thrown)
-    if (!known) log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
+    if (!known) deps.log.fault(`${request.method} ${request.routeOptions.url ?? 'unknown route'}`, thrown)
     const { status, detail, scimType } = known ?? faultOf(thrown)
-    setRefusalHeaders(reply, thrown, { ...answerFor(thrown), status })
+    setRefusalHeaders(reply, { thrown, answer: { ...answerFor(thrown), status } }, deps)
     return sendScim(reply, errorBody(status, detail, scimType), status)
   }

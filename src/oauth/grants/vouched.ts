@@ -8,7 +8,7 @@ import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
-import { bearerHeader, insufficientScope, withScopeChallenge } from '../../web/callers/authorization-header.ts'
+import { bearerHeader, insufficientScope } from '../../web/callers/authorization-header.ts'
 import { refuseVouching, requireLoginServer } from '../../web/callers/login-server.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
 import type { Params } from '../params.ts'
@@ -64,7 +64,7 @@ function requireAddNew(params: Params, { behaviour, service }: VouchedDeps): voi
     throw new OAuthError('invalid_request', 'The parameter add_new must be true or false')
   }
   // UAA: treats it as a request with a user's token. See docs/compatibility.md, E1.
-  throw withScopeChallenge(insufficientScope([service.scope('admin'), service.scope('user')]), undefined)
+  throw insufficientScope([service.scope('admin'), service.scope('user')])
 }
 
 /** Grants the same as with a password: all of the user's scopes that the client may have. */

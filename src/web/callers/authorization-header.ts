@@ -50,19 +50,16 @@ export function inScheme(request: FastifyRequest, challenge: string): string {
   return `${isDpop ? 'DPoP' : 'Bearer'} ${parts.filter(part => part !== '').join(', ')}`
 }
 
-/** Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged. */
+/**
+ * Adds a challenge with the service's realm to an `OAuthError`; returns any other error unchanged, and `insufficient_scope`,
+ * whose challenge depends on the mode.
+ */
 export function inRealm(error: unknown, { oauthRealm }: Service): unknown {
-  if (!(error instanceof OAuthError)) return error
+  if (!(error instanceof OAuthError) || error.error === 'insufficient_scope') return error
   const challenge = bearerChallenge(oauthRealm, { error: error.error, description: error.message })
   return new OAuthError(error, error.message, { challenge, detail: error.detail, extra: error.extra, cause: error })
 }
 
-/** Refusal for a token with none of the required scopes; lists them in `scope`. */
+/** Refusal for a token with none of the required scopes; lists them in `scope`, also of the challenge (row M12). */
 export const insufficientScope = (scopes: readonly string[]): OAuthError =>
   new OAuthError('insufficient_scope', 'Insufficient scope for this resource', { extra: { scope: scopes.join(' ') } })
-
-/** The same refusal with `scope` in the challenge too (RFC 6750 §3). */
-export function withScopeChallenge({ error, message, extra }: OAuthError, realm: string | undefined): OAuthError {
-  const challenge = bearerChallenge(realm, { error, description: message, scope: extra['scope'] })
-  return new OAuthError(error, message, { challenge, extra })
-}

@@ -5,13 +5,7 @@ import { OAuthError } from '../../model/oauth-error.ts'
 import type { Service } from '../../model/service.ts'
 import type { TokenSettings } from '../../model/zones/settings.ts'
 import type { TokenReader } from '../../token/reader.ts'
-import {
-  bearerChallenge,
-  bearerHeader,
-  inRealm,
-  insufficientScope,
-  withScopeChallenge,
-} from './authorization-header.ts'
+import { bearerChallenge, bearerHeader, inRealm, insufficientScope } from './authorization-header.ts'
 import type { Form } from '../requests/form.ts'
 import { queryForm, refuseRepeated } from '../requests/query.ts'
 import { bodyForm } from '../route.ts'
@@ -29,16 +23,9 @@ export function hasRight({ bearer, zone }: FastifyRequest, rights: Rights, servi
 const inZone = ({ ofDefaultZone = [] }: Partial<Rights>, zoneId: string): readonly string[] =>
   ofDefaultZone.map(scope => scope.replaceAll('{zone}', () => zoneId)) // an id may hold `$&`
 
-/** Refusal for a token with none of the rights; lists them in `scope` (row M12). */
-export const lacksRight = (
-  { zone }: FastifyRequest,
-  rights: Rights,
-  { service, behaviour }: { readonly service: Service; readonly behaviour: Behaviour },
-): unknown =>
-  withScopeChallenge(
-    insufficientScope([...rights.scopes, ...inZone(rights, zone.id)]),
-    behaviour.fullRightsChallenge ? service.oauthRealm : undefined,
-  )
+/** Refusal for a token with none of the rights; lists them in `scope`. */
+export const lacksRight = ({ zone }: FastifyRequest, rights: Rights): OAuthError =>
+  insufficientScope([...rights.scopes, ...inZone(rights, zone.id)])
 
 /** Refusal for a token that is not for the resource; `isScope` where the scope of that name is all that it lacks (row M12). */
 function lacksResource(
@@ -49,8 +36,7 @@ function lacksResource(
   const error = 'access_denied'
   const description = `Invalid token does not contain resource id (${resource})`
   if (isScope && behaviour.fullRightsChallenge) {
-    const refusal = new OAuthError('insufficient_scope', description, { extra: { scope: resource } })
-    return withScopeChallenge(refusal, service.oauthRealm)
+    return new OAuthError('insufficient_scope', description, { extra: { scope: resource } })
   }
   const details = behaviour.fullRightsChallenge ? { error, description } : undefined
   return new OAuthError(error, description, { challenge: bearerChallenge(service.oauthRealm, details) })
@@ -119,7 +105,7 @@ export function createBearerGate(deps: {
       const { scopes, ofDefaultZone } = rights
       if (!scopes && !ofDefaultZone) return
       const required = { scopes: scopes ?? [], ...(ofDefaultZone && { ofDefaultZone }) }
-      if (!hasRight(request, required, service)) throw lacksRight(request, required, deps)
+      if (!hasRight(request, required, service)) throw lacksRight(request, required)
     },
   }
 }

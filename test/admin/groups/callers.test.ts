@@ -61,6 +61,15 @@ for (const mode of MODES) {
     })
     after(() => api.stop())
 
+    it('name the scope that grants an administrative group in the challenge (M12)', async () => {
+      const answer = await api.send('POST', '/Groups', { displayName: 'svc.admin' }, { by: 'writer' })
+      const challenge = String(answer.headers['www-authenticate'])
+      assert.equal(answer.status, 403, answer.text)
+      const start = mode === 'uaa' ? 'Bearer ' : 'Bearer realm="SVC/oauth", '
+      assert.ok(challenge.startsWith(`${start}error="insufficient_scope", error_description="Only callers`), challenge)
+      assert.match(challenge, /, scope="svc\.admin"/)
+    })
+
     for (const { method, path, body, scopes, callers } of ENDPOINTS) {
       it(`need ${scopes.join(' or ')}, or an administrator's scope, for ${method} ${path}`, async () => {
         for (const by of ALL_CALLERS) {

@@ -8,12 +8,7 @@ import { errorPage } from '../../../pages/error.ts'
 import { clientIdOf } from '../../../token/claims.ts'
 import type { VerifiedToken } from '../../../token/token-validity.ts'
 import { PageError, prefersPage } from '../../../web/answers.ts'
-import {
-  bearerHeader,
-  inRealm,
-  insufficientScope,
-  withScopeChallenge,
-} from '../../../web/callers/authorization-header.ts'
+import { bearerHeader, inRealm, insufficientScope } from '../../../web/callers/authorization-header.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { requireNotExchanged, signInOf } from '../../presented-sign-in.ts'
 import { AUTHORIZE_PATH, checkedRequest, found } from '../context.ts'
@@ -136,8 +131,7 @@ export async function readCaller(
   })
   const scope = service.scope('user')
   if (token.user && token.scopes.includes(scope)) return token
-  const missing = insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
-  throw withScopeChallenge(missing, behaviour.exactCallScope ? service.oauthRealm : undefined)
+  throw insufficientScope(behaviour.exactCallScope ? [scope] : [service.scope('admin'), scope])
 }
 
 async function readOriginal(request: FastifyRequest, reader: OAuthDeps['reader']): Promise<VerifiedToken> {
