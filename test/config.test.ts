@@ -397,6 +397,24 @@ describe('Validation of single values', () => {
       want: ['smtp.rate: must be at least 1'],
     },
     {
+      name: 'a merge key, which would be an attribute of a client',
+      text: `bootstrap:
+  clients:
+    - &common { client_id: a, client_secret: s, authorized_grant_types: [client_credentials] }
+    - { <<: *common, client_id: b, client_secret: s, authorized_grant_types: [client_credentials] }`,
+      want: ['bootstrap.clients[1].<<: is not supported: repeat the members'],
+    },
+    {
+      name: 'a merge key of a section',
+      text: 'x: &x { port: 1 }\nlisten: { <<: *x }',
+      want: ['listen.<<: is not supported: repeat the members', 'x: is not a known key'],
+    },
+    {
+      name: 'a set of YAML, which would have no members',
+      text: 'bootstrap: !!set {}',
+      want: ['PATH: Unresolved tag at line 1, column 12; put quotes around a value that begins with !'],
+    },
+    {
       name: 'a misspelled zone setting',
       text: 'zone_config: { tokenPolicy: { accesTokenValidity: 1 } }',
       want: ['zone_config.tokenPolicy.accesTokenValidity: is not a known key; did you mean accessTokenValidity?'],

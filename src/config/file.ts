@@ -134,7 +134,8 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
     return undefined
   }
   const { parseDocument, visit } = await import('yaml')
-  const document = parseDocument(content, { prettyErrors: true, logLevel: 'error' })
+  // Without the tags of sets, dates and binary data: none has a meaning here.
+  const document = parseDocument(content, { prettyErrors: true, logLevel: 'error', resolveKnownTags: false })
   for (const { code, message, linePos } of [...document.errors, ...document.warnings]) {
     const line = content.split('\n')[(linePos?.[0].line ?? 0) - 1] ?? ''
     problems.add(
@@ -207,6 +208,9 @@ function fill(value: unknown, outer: Filling): unknown {
     filling.problems.add('config', `has more than ${MAX_DEPTH} levels of nesting`)
     return undefined
   }
+  // A member of YAML 1.1. A client would get it as an attribute, and none of the members that it stands for.
+  if (Object.hasOwn(value, '<<'))
+    filling.problems.add(keyBelow(filling.key, '<<'), 'is not supported: repeat the members')
   if (Array.isArray(value)) {
     return value.map((item, index) => fill(item, { ...filling, key: `${filling.key}[${index}]` }))
   }
