@@ -545,6 +545,17 @@ for (const mode of MODES) {
         assert.equal((await userAt('corp', 'usual')) !== undefined, isUaa)
       })
 
+      it('is accepted at the path without an alias, which must then be the recipient', async () => {
+        const at = async (recipient: string): Promise<TestAnswer> => {
+          const parts = { nameId: 'at the bare path', recipient, destination: recipient }
+          const xml = await idpOf(clock, 'begins').response(parts)
+          return server.send('/saml/SSO', { form: answerForm(xml) })
+        }
+        await assertRefused(await at(BASE + CONSUMER), 502, UNVERIFIED)
+        assertAudited('begins', 'destination')
+        assert.equal((await at(`${BASE}/saml/SSO`)).headers['location'], HOME)
+      })
+
       // Covers Zone config in effect: samlConfig.disableInResponseToCheck
       it('is allowed by disableInResponseToCheck of the zone', async () => {
         const zone = (await server.store.zones.find('svc')) ?? assert.fail()
