@@ -2,6 +2,7 @@
 // in test/identity/saml/response.test.ts.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { digest } from '../../../src/base/secrets.ts'
 import { AUTO_REQUEST, authorize, requestOf, signedIn, Z1_HOST } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { setCookies, unescaped } from '../../support/forms.ts'
@@ -166,6 +167,19 @@ for (const mode of MODES) {
         assert.match(server.refusals.at(-1) ?? '', /it is from "https:\/\/x{192}"/)
         await server.send(CONSUMER, { form: { SAMLResponse: base64Of('no XML') } })
         assertAudited(undefined, 'not-xml')
+      })
+
+      it('audits a refused response by its hash, with the address that it came from', async () => {
+        const headers = { 'user-agent': 'Browser/1' }
+        for (const origin of ['stranger', 'waits']) {
+          const form = answerForm(await idpOf(clock, origin).response(), '')
+          await server.send(CONSUMER, { form, headers })
+          const event = server.events.findLast(({ type }) => type === 'IdentityProviderAuthenticationFailure')
+          assert.deepEqual(
+            [event?.principal, event?.remoteAddress, event?.userAgent],
+            [digest(form['SAMLResponse'] ?? ''), '127.0.0.1', 'Browser/1'],
+          )
+        }
       })
 
       for (const path of ['/saml/SSO', '/saml/SSO/alias/corp', CONSUMER]) {
