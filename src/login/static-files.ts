@@ -2,7 +2,7 @@
 // after it the browser would return to an image.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { digest } from '../base/secrets.ts'
-import { LOGO_PATHS, logosOf } from '../pages/parts/logos.ts'
+import { LOGO_PATHS, logoOf } from '../pages/parts/logos.ts'
 import type { LogoName } from '../pages/parts/logos.ts'
 import { PageError } from '../web/answers.ts'
 import { namesTag } from '../web/entity-tag.ts'
@@ -29,7 +29,7 @@ export function staticFileEndpoints(app: FastifyInstance, { pages, assets }: Log
   })
 
   const sendLogo = async (request: FastifyRequest, reply: FastifyReply, name: LogoName): Promise<FastifyReply> => {
-    const logo = logosOf(await pages.brandingOf(request.zone))[name]
+    const logo = logoOf(await pages.brandingOf(request.zone), name)
     if (logo === undefined && name !== 'squareLogo') throw new PageError(404, 'File not found.')
     reply.header('cache-control', 'public, max-age=300')
     // UAA has an icon at this path in every zone.

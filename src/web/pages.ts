@@ -5,14 +5,14 @@ import type { Html } from '../base/html.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import type { Urls } from '../model/urls.ts'
 import type { User } from '../model/users/user.ts'
-import type { Branding, Zone } from '../model/zones/zone.ts'
+import type { Branding, Zone, ZoneConfig } from '../model/zones/zone.ts'
 import { describedIn, errorPage } from '../pages/error.ts'
 import { siteName } from '../pages/parts/layout.ts'
 import type { Chrome } from '../pages/parts/layout.ts'
 import type { MailFrame } from '../pages/mails/frame.ts'
 import { referenceTexts, textsIn } from '../pages/texts/texts.ts'
 import type { Texts } from '../pages/texts/texts.ts'
-import { logosOf, logoUrls } from '../pages/parts/logos.ts'
+import { embeddedLogos, logoUrls } from '../pages/parts/logos.ts'
 import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Csrf } from './sessions/csrf.ts'
@@ -57,6 +57,8 @@ interface Assets {
   readonly sessionFrameScript: string
 }
 
+const NO_BRANDING: Branding = {}
+
 /** Heading of the error page. */
 function errorTitle({ error: { titles } }: Texts, status: number): string {
   switch (status) {
@@ -89,11 +91,19 @@ export function createPageWriter(deps: {
 }): PageWriter {
   const { store, clock, csrf, urls, behaviour, assets, defaultZoneId, about } = deps
   const headers = pageHeaders(behaviour)
+  /** The same object until one of the two records changes, for what is derived from it. */
+  const combined = new WeakMap<ZoneConfig, { readonly inherited: Branding; readonly branding: Branding }>()
 
   async function brandingOf(zone: Zone): Promise<Branding> {
-    if (zone.id === defaultZoneId) return zone.config.branding ?? {}
-    const { productLogo: _, ...inherited } = (await store.zones.find(defaultZoneId))?.config.branding ?? {}
-    return { ...inherited, ...zone.config.branding }
+    const { config } = zone
+    if (zone.id === defaultZoneId) return config.branding ?? {}
+    const inherited = (await store.zones.find(defaultZoneId))?.config.branding ?? NO_BRANDING
+    const known = combined.get(config)
+    if (known?.inherited === inherited) return known.branding
+    const { productLogo: _, ...others } = inherited
+    const branding = { ...others, ...config.branding }
+    combined.set(config, { inherited, branding })
+    return branding
   }
 
   const textsFor = (request: FastifyRequest): Texts =>
@@ -157,7 +167,7 @@ export function createPageWriter(deps: {
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const ofZone = await this.chrome(request, reply)
       // An unknown host has no files of a zone.
-      const chrome = addressed ? ofZone : { ...ofZone, assets: { ...ofZone.assets, ...logosOf(ofZone.branding) } }
+      const chrome = addressed ? ofZone : { ...ofZone, assets: { ...ofZone.assets, ...embeddedLogos(ofZone.branding) } }
       const { texts } = chrome
       const title = errorTitle(texts, status)
       // At an unknown host the start page is the same error.

@@ -10,6 +10,7 @@ const OWN = png(4, 4, [1, 2, 3])
 const SHARED = png(2, 2, [3, 2, 1])
 const BANNER = png(3, 3, [1, 1, 1])
 const PRODUCT = png(5, 5, [2, 2, 2])
+const LARGE = Buffer.alloc(60_000, 'large').toString('base64')
 const zone = (id: string, branding: object = {}) => ({ id, subdomain: id, name: id, config: { branding } })
 const IMAGE = { accept: 'image/avif,image/webp,*/*;q=0.8' }
 
@@ -144,3 +145,16 @@ for (const mode of MODES) {
     }
   })
 }
+
+it('Pages of an unknown zone contain no large logo', async () => {
+  const branding = { squareLogo: SHARED, productLogo: LARGE }
+  const server = await startServer({ config: { base_url: 'http://localhost:8080', zone_config: { branding } } })
+  try {
+    const { text } = await server.send('/login', { host: 'no.localhost:8080', headers: { accept: 'text/html' } })
+    assert.ok(text.includes(SHARED))
+    assert.ok(!text.includes(LARGE))
+    assert.ok(!text.includes('-logo.png'), 'which an unknown host does not have')
+  } finally {
+    await server.stop()
+  }
+})
