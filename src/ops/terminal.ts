@@ -1,6 +1,7 @@
 // The log for reading at a terminal: aligned, coloured, one line per event. Escapes untrusted values such as user names, so
 // that they cannot move the cursor or forge a line.
 import { styleText } from 'node:util'
+import { visible } from '../base/text/control-characters.ts'
 
 /** Colours a string; returns it unchanged if NO_COLOR is set. */
 export type Paint = (style: Style, text: string) => string
@@ -54,10 +55,3 @@ function stackOf(error: unknown): readonly string[] {
   const text = 'stack' in error ? error.stack : 'message' in error ? error.message : undefined
   return typeof text === 'string' ? text.split('\n') : [JSON.stringify(error)]
 }
-
-/** Escapes control characters, which a terminal would execute, and characters that change text direction. */
-const visible = (text: string): string =>
-  text.replaceAll(
-    /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )

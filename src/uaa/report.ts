@@ -1,5 +1,6 @@
 // What an import says: each row that it cannot take, with the reason, and the numbers at the end. Never a secret: reasons name
 // members, not their values.
+import { visible } from '../base/text/control-characters.ts'
 
 /** What is counted, in the order of the summary. */
 const IMPORTED = [
@@ -74,15 +75,12 @@ export function createReport(print: (line: string) => void): ImportReport {
 
 const MAX_LINE = 1000
 
-/** Names are untrusted: a terminal must not interpret control characters in them. */
-const shown = (line: string): string =>
-  line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => JSON.stringify(character).slice(1, -1)).slice(0, MAX_LINE)
+/** Names are untrusted. */
+const shown = (line: string): string => visible(line).slice(0, MAX_LINE)
 
 /** Number of refused rows. */
 export const refusedIn = ({ counts }: ImportReport): number =>
   Object.values(counts).reduce((sum, { refused }) => sum + refused, 0)
-
-const PLURALS: Readonly<Partial<Record<Imported, string>>> = { 'identity provider': 'identity providers' }
 
 /** The table of numbers. */
 export function summaryOf({ counts }: ImportReport): string {
@@ -94,9 +92,7 @@ export function summaryOf({ counts }: ImportReport): string {
       ...(leftOut > 0 ? [`${leftOut.toLocaleString('en-US')} left out`] : []),
       ...(refused > 0 ? [`${refused.toLocaleString('en-US')} refused`] : []),
     ]
-    return imported + same + leftOut + refused === 0
-      ? []
-      : [`${(PLURALS[kind] ?? `${kind}s`).padEnd(20)}${parts.join(', ')}`]
+    return imported + same + leftOut + refused === 0 ? [] : [`${`${kind}s`.padEnd(20)}${parts.join(', ')}`]
   })
   return lines.map(line => `${line}\n`).join('')
 }

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml'
+import { visible } from '../../base/text/control-characters.ts'
 import { parseFile } from '../../config/file.ts'
 import { ConfigError, createProblems } from '../../config/problems.ts'
 import { flatSettings, translateSettings } from '../../config/uaa/uaa-settings.ts'
@@ -48,4 +49,4 @@ function reportOf(outcomes: readonly SettingOutcome[]): string {
 }
 
 /** A key of the file, escaped so that it cannot control the terminal. */
-const shown = (key: string): string => JSON.stringify(key).slice(1, -1).slice(0, 200)
+const shown = (key: string): string => visible(key).slice(0, 200)
