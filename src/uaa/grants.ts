@@ -58,10 +58,10 @@ export async function importTokens(deps: ImportDeps): Promise<void> {
   )
 }
 
-const KINDS: Readonly<Record<string, StoredToken['kind']>> = {
-  ACCESS_TOKEN: 'access_token',
-  REFRESH_TOKEN: 'refresh_token',
-}
+const KINDS: ReadonlyMap<string | null, StoredToken['kind']> = new Map([
+  ['ACCESS_TOKEN', 'access_token'],
+  ['REFRESH_TOKEN', 'refresh_token'],
+])
 
 async function importToken(row: UaaRow<'tokens'>, deps: ImportDeps): Promise<void> {
   const { store, clock, report } = deps
@@ -69,7 +69,7 @@ async function importToken(row: UaaRow<'tokens'>, deps: ImportDeps): Promise<voi
   // The id of an opaque token is the token.
   const name = `of client ${clientId ?? ''}${userId === null ? '' : ` and user ${userId}`}`
   const expiresAt = storedTime(row.expires)
-  const kind = KINDS[row.kind ?? '']
+  const kind = KINDS.get(row.kind)
   if (!expiresAt || expiresAt <= clock.now() || kind === undefined) return report.leftOut('token', name)
   const problem = zoneProblem(zoneId, deps.zones)
   if (problem && 'refused' in problem) return report.refused('token', name, problem.refused)

@@ -493,6 +493,27 @@ const CASES: readonly {
     ],
     says: /^refused: token of client app: its content is not a JWT$/m,
   },
+  {
+    name: 'nothing of a token of an unknown kind',
+    rows: [
+      ['oauth_client_details', client()],
+      [
+        'revocable_tokens',
+        {
+          token_id: 't',
+          client_id: 'app',
+          format: 'opaque',
+          response_type: 'constructor',
+          issued_at: 1,
+          expires_at: NOW.getTime() + 1000,
+          data: token({ jti: 't', client_id: 'app' }),
+          identity_zone_id: 'uaa',
+        },
+      ],
+    ],
+    says: /^(?![^]*token of)/,
+    isAccepted: true,
+  },
 ]
 
 describe('Importing records of a UAA', { skip: WITHOUT_POSTGRES }, () => {
