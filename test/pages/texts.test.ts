@@ -165,6 +165,20 @@ describe('Page in another language', () => {
   }
 })
 
+describe('Texts with a number', () => {
+  it('agree with it', () => {
+    const left = LANGUAGES.map(language => [0, 1, 2].map(count => securityTexts(textsIn(language)).codesLeft(count, 8)))
+    assert.deepEqual(left, [
+      ['None left', '1 of 8 left', '2 of 8 left'],
+      ['Keine mehr übrig', 'Noch 1 von 8', 'Noch 2 von 8'],
+      ['Il n’en reste aucun', 'Il en reste 1 sur 8', 'Il en reste 2 sur 8'],
+      ['No queda ninguno', 'Queda 1 de 8', 'Quedan 2 de 8'],
+      ['残っていません', '8個中1個が残っています', '8個中2個が残っています'],
+      ['已用完', '剩余 1/8 个', '剩余 2/8 个'],
+    ])
+  })
+})
+
 describe('`translatedDescription`', () => {
   const files = globSync('src/**/*.ts', { cwd: join(import.meta.dirname, '../..') })
     .map(path => path.replaceAll('\\', '/'))

@@ -17,7 +17,6 @@ interface SecurityTexts {
   readonly off: string
   readonly passkeys: string
   readonly passkeysLead: string
-  readonly noPasskeys: string
   readonly app: string
   readonly codes: string
   readonly codesLead: string
@@ -73,7 +72,6 @@ const en: SecurityTexts = {
   passkeys: 'Passkeys',
   passkeysLead:
     'Your fingerprint, your face, the lock of your screen or a security key. A passkey works only on this site: a fake one gets nothing.',
-  noPasskeys: 'You have no passkey yet.',
   app: 'Authenticator app',
   codes: 'Recovery codes',
   codesLead: 'Each lets you in once when your device is lost. Keep them apart from it.',
@@ -134,7 +132,6 @@ const de: SecurityTexts = {
   passkeys: 'Passkeys',
   passkeysLead:
     'Ihr Fingerabdruck, Ihr Gesicht, Ihre Bildschirmsperre oder ein Sicherheitsschlüssel. Ein Passkey funktioniert nur auf dieser Website: Eine gefälschte bekommt nichts.',
-  noPasskeys: 'Sie haben noch keinen Passkey.',
   app: 'Authentifizierungs-App',
   codes: 'Wiederherstellungs\u00adcodes',
   codesLead: 'Jeder lässt Sie einmal ein, wenn Ihr Gerät verloren ist. Bewahren Sie sie getrennt davon auf.',
@@ -196,7 +193,6 @@ const fr: SecurityTexts = {
   passkeys: 'Clés d’accès',
   passkeysLead:
     'Votre empreinte, votre visage, le verrouillage de votre écran ou une clé de sécurité. Une clé d’accès ne fonctionne que sur ce site\u00a0: un faux site n’obtient rien.',
-  noPasskeys: 'Vous n’avez pas encore de clé d’accès.',
   app: 'Application d’authentification',
   codes: 'Codes de secours',
   codesLead: 'Chacun vous laisse entrer une fois si votre appareil est perdu. Conservez-les séparément.',
@@ -258,7 +254,6 @@ const es: SecurityTexts = {
   passkeys: 'Claves de acceso',
   passkeysLead:
     'Su huella, su cara, el bloqueo de su pantalla o una llave de seguridad. Una clave de acceso solo funciona en este sitio: uno falso no obtiene nada.',
-  noPasskeys: 'Aún no tiene ninguna clave de acceso.',
   app: 'Aplicación de autenticación',
   codes: 'Códigos de recuperación',
   codesLead: 'Cada uno le deja entrar una vez si pierde su dispositivo. Guárdelos aparte.',
@@ -289,7 +284,7 @@ const es: SecurityTexts = {
   tooMany: 'Tiene 20 claves de acceso, el máximo. Elimine una primero.',
   unknown: 'Ya no existe.',
   removePasskeyLead: name => html`${name} dejará de aceptarse. Elimínela también en su dispositivo.`,
-  codesLeft: (left, all) => (left === 0 ? 'No queda ninguno' : `Quedan ${left} de ${all}`),
+  codesLeft: (left, all) => (left === 0 ? 'No queda ninguno' : `${left === 1 ? 'Queda' : 'Quedan'} ${left} de ${all}`),
   added: ago => html`Añadida ${ago}`,
   lastUsed: ago => html`usada por última vez ${ago}`,
   neverUsed: 'aún sin usar',
@@ -319,7 +314,6 @@ const ja: SecurityTexts = {
   passkeys: 'パスキー',
   passkeysLead:
     '指紋、顔、画面ロック、またはセキュリティキーを使用します。パスキーはこのサイトでしか使えず、偽のサイトに渡ることはありません。',
-  noPasskeys: 'パスキーはまだありません。',
   app: '認証アプリ',
   codes: 'リカバリーコード',
   codesLead: 'デバイスを失ったとき、各コードで1回だけサインインできます。デバイスとは別に保管してください。',
@@ -379,7 +373,6 @@ const zh: SecurityTexts = {
   off: '关闭',
   passkeys: '通行密钥',
   passkeysLead: '您的指纹、面容、屏幕锁或安全密钥。通行密钥只能在本网站使用，假冒网站什么也得不到。',
-  noPasskeys: '您还没有通行密钥。',
   app: '身份验证器应用',
   codes: '恢复代码',
   codesLead: '设备丢失时，每个代码可让您登录一次。请与设备分开保存。',
