@@ -26,7 +26,8 @@ const text = (description: string) => ({ type: 'string', description }) as const
 const flag = (description: string) => ({ type: 'boolean', description }) as const
 const fileOf = (what: string) =>
   text(`A file, relative to this one, that contains ${what}; a final line break is dropped.`)
-const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description }) as const
+const groupNames = (description: string) =>
+  ({ type: 'array', items: { type: 'string', maxLength: 255 }, description }) as const
 const listOf = (name: string, description: string) =>
   ({ type: 'array', items: { $ref: `#/definitions/${name}` }, description }) as const
 
@@ -162,7 +163,7 @@ const user = {
     origin: { ...text('Origin key of the provider; default the internal one.'), minLength: 1, maxLength: 36 },
     externalId: { ...text('An id in another system.'), maxLength: 255 },
     salt: { ...text("Changing it makes the user's tokens invalid."), maxLength: 36 },
-    groups: texts('Groups to add the user to; missing ones are created.'),
+    groups: groupNames('Groups to add the user to; missing ones are created.'),
     ...userProfileSchemas,
   },
 } as const
@@ -188,7 +189,7 @@ const bootstrapLists = {
   groups: listOf('group', 'Groups; their names are the scopes that members may receive.'),
   clients: listOf('client', 'Clients.'),
   users: listOf('user', 'Users.'),
-  default_groups: texts('Groups that every user of the zone has.'),
+  default_groups: groupNames('Groups that every user of the zone has.'),
   external_groups: listOf('externalGroup', 'Mappings of a provider’s groups to groups here.'),
   identity_providers: listOf('identityProvider', 'Identity providers.'),
 } as const

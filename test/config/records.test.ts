@@ -227,6 +227,14 @@ describe('Bootstrap records', () => {
     },
     { name: 'an unknown field of a user', bootstrap: user({ mail: 'x' }), want: ['users[0].mail: is not a known key'] },
     {
+      name: 'names of groups that no group can have',
+      bootstrap: { ...user({ groups: ['g'.repeat(256)] }), default_groups: ['g'.repeat(256)] },
+      want: [
+        'users[0].groups[0]: must have at most 255 characters',
+        'default_groups[0]: must have at most 255 characters',
+      ],
+    },
+    {
       name: 'a repeated user, ignoring case',
       bootstrap: {
         users: ['u', 'U'].map(userName => ({ userName, password: 'p', emails: [{ value: 'x@example.org' }] })),

@@ -57,6 +57,21 @@ describe('Signing keys', () => {
     })
   }
 
+  for (const id of ['', ' ', 'k'.repeat(256), 'a\0b']) {
+    it(`refuse the id ${JSON.stringify(id.slice(0, 5))} of ${id.length} characters`, async () => {
+      const secret = 'x'.repeat(32)
+      const ofServer = { active: 'k', keys: { k: { alg: 'HS256', secret }, [id]: { alg: 'HS256', secret } } }
+      const ofZone = { activeKeyId: 'k', keys: { k: { signingKey: secret }, [id]: { signingKey: secret } } }
+      const problem = 'has an id that is empty, longer than 255 characters, or cannot be stored'
+      assert.deepEqual(await problemsOf(load(JSON.stringify({ signing_keys: ofServer }))), [
+        `signing_keys.keys: ${problem}`,
+      ])
+      assert.deepEqual(await problemsOf(load(JSON.stringify({ zone_config: { tokenPolicy: ofZone } }))), [
+        `zone_config.tokenPolicy.keys: ${problem}`,
+      ])
+    })
+  }
+
   for (const [alg, bytes] of [
     ['HS256', 32],
     ['HS384', 48],

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
+import { isStorable } from '../../base/text/storable-text.ts'
 import type { KeyInToken, Pkcs11Settings } from '../../model/tokens/key-in-token.ts'
 import type { KeyMaterial, KeyProblem } from '../../model/tokens/key-material.ts'
-import { readKeyMaterial } from '../../model/tokens/key-material.ts'
+import { readKeyMaterial, ZONE_KEY_LIMITS } from '../../model/tokens/key-material.ts'
 import type { SigningAlgorithm } from '../../model/tokens/signing-key.ts'
 import { hashBytesOfSymmetric, SIGNING_ALGORITHMS } from '../../model/tokens/signing-key.ts'
 import type { ZoneConfig } from '../../model/zones/zone.ts'
@@ -41,7 +42,7 @@ export function checkSigningKeys(file: SigningKeysFile | undefined, problems: Pr
   const keys = Object.entries(file.keys).map(
     ([id, key]) => [id, checkOwnKey(key, `signing_keys.keys.${id}`, problems)] as const,
   )
-  return finish(keys, file.active, { activePath: 'signing_keys.active', problems })
+  return finish(keys, file.active, { path: 'signing_keys.keys', activePath: 'signing_keys.active', problems })
 }
 
 /** Unlike in the zone API, secrets and PEM have different names, so that they cannot be confused. */
@@ -114,7 +115,11 @@ export function takeSigningKeys(
     },
   )
   if (active === undefined && ids.length > 1) problems.add(activePath, 'is missing')
-  const signingKeys = finish(keys, active ?? ids[0] ?? '', { activePath, problems })
+  const signingKeys = finish(keys, active ?? ids[0] ?? '', {
+    path: `${path}.tokenPolicy.keys`,
+    activePath,
+    problems,
+  })
   return { config: { ...config, tokenPolicy }, ...(signingKeys === undefined ? {} : { signingKeys }) }
 }
 
@@ -138,9 +143,14 @@ function checkKey(
 function finish(
   keys: readonly (readonly [string, ConfiguredKey | undefined])[],
   active: string,
-  { activePath, problems }: { activePath: string; problems: Problems },
+  { path, activePath, problems }: { path: string; activePath: string; problems: Problems },
 ): SigningKeys | undefined {
+  if (!keys.every(([id]) => isKeyId(id))) {
+    problems.add(path, `has an id that is empty, longer than ${ZONE_KEY_LIMITS.id} characters, or cannot be stored`)
+  }
   if (!keys.some(([id]) => id === active)) problems.add(activePath, `${active} is not among the keys`)
   const usable = keys.flatMap(([id, key]) => (key === undefined ? [] : [[id, key] as const]))
   return usable.length === keys.length ? { active, keys: Object.fromEntries(usable) } : undefined
 }
+
+const isKeyId = (id: string): boolean => id.trim() !== '' && id.length <= ZONE_KEY_LIMITS.id && isStorable(id)
