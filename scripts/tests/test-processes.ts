@@ -34,11 +34,17 @@ const LONGEST = [
 
 /**
  * A larger young generation cuts garbage collection to a third. The runner keeps every test, and what its file's variables refer to,
- * until the process ends: marking all of that again and again frees little, so the first time is put off.
+ * until the process ends: marking all of that again and again frees little, so the first time is put off. Other test processes
+ * use the other cores, so that threads for it cost more than they save.
  */
-const LARGE_HEAP = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--initial-heap-size=800']
-/** Short runs of much code: the second optimizing compiler and threads for garbage collection cost more than they save. */
-const FOR_SHORT_RUNS = ['--no-turbofan', '--single-threaded-gc']
+const MEMORY = [
+  '--min-semi-space-size=64',
+  '--max-semi-space-size=64',
+  '--initial-heap-size=800',
+  '--single-threaded-gc',
+]
+/** Short runs of much code: the second optimizing compiler costs more than it saves. */
+const FOR_SHORT_RUNS = ['--no-turbofan']
 const UNTRACKED = `--import=${new URL('../untracked-promises.ts', import.meta.url).href}`
 
 /** Whatever is broken fails in more files than these, or fails again. */
@@ -73,7 +79,7 @@ export const runWhole = (files: readonly string[], env: NodeJS.ProcessEnv): Prom
 /** Runs some files, and shows each of their tests. */
 export function runShown(files: readonly string[], options: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const args = [
-    ...LARGE_HEAP,
+    ...MEMORY,
     UNTRACKED,
     `--import=${new URL('file-timeout.ts', import.meta.url).href}`,
     '--test',
@@ -111,7 +117,7 @@ async function runParts(parts: readonly Part[], { processes, flags = [] }: PartO
     for (const [index, { files, env }] of queue) {
       const start = performance.now()
       const list = join(folder, String(index))
-      const args = [...flags, ...LARGE_HEAP, UNTRACKED, join('scripts', 'tests', 'run-shard.ts'), list, ...files]
+      const args = [...flags, ...MEMORY, UNTRACKED, join('scripts', 'tests', 'run-shard.ts'), list, ...files]
       try {
         await run(process.execPath, args, { env, isQuiet: true })
       } catch (error) {

@@ -16,7 +16,7 @@ import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/engine/open-database.ts'
 import { migrateDatabase, planOf } from '../../src/store/migrations/maintenance.ts'
 import { MIGRATIONS } from '../../src/store/migrations/migrations.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, emptyDatabase, freshDatabase } from '../support/databases.ts'
 import type { DatabaseKind } from '../support/databases.ts'
 import { runToEnd, serve } from '../support/process.ts'
 import { startServer } from '../support/server.ts'
@@ -94,7 +94,7 @@ for (const kind of DATABASE_KINDS) {
     const names = Array.from({ length: 12 }, (_, index) => `Ｎame-é${index}`)
 
     it('migrations continue at the next start without loss', async () => {
-      const [database, untouched] = [await freshDatabase(kind), await freshDatabase(kind)]
+      const [database, untouched] = [await emptyDatabase(kind), await emptyDatabase(kind)]
       await withDatabase(database.url, async db => {
         const { text, integer, tableEnd } = db.columnTypes
         const run = (sql: string) => db.write(migrationStatement(sql), {})
@@ -178,7 +178,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     it('the first start is completed by the next one', async () => {
-      const database = await freshDatabase(kind)
+      const database = await emptyDatabase(kind)
       const bootstrap = {
         groups: [{ displayName: 'jobs.run' }],
         clients: [{ client_id: 'app', client_secret: 's', authorized_grant_types: ['client_credentials'] }],

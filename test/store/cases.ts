@@ -11,7 +11,7 @@ import { AlreadyExists, StoreUnavailable } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { onThisMachine } from '../support/busy-machine.ts'
-import { freshDatabase } from '../support/databases.ts'
+import { emptyDatabase, freshDatabase } from '../support/databases.ts'
 import type { DatabaseKind, TestDatabase } from '../support/databases.ts'
 import { filterCases } from './filter-cases.ts'
 import { clientCases } from './client-cases.ts'
@@ -993,7 +993,7 @@ export function storeCases(kind: DatabaseKind): void {
     })
 
     it('an empty database is migrated by one process', async () => {
-      const fresh = await freshDatabase(kind)
+      const fresh = await emptyDatabase(kind)
       const stores = await Promise.all(Array.from({ length: 4 }, () => openStore(fresh.url, { clock: systemClock })))
       await stores[0]?.zones.insert(zone())
       assert.deepEqual(await stores[3]?.zones.find('z1'), zone())

@@ -12,7 +12,7 @@ import { MIGRATIONS } from '../../src/store/migrations/migrations.ts'
 import { stepsOf } from '../../src/store/migrations/steps.ts'
 import { openStore } from '../../src/store/open.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, emptyDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { client, token, user } from './records.ts'
 
@@ -138,7 +138,7 @@ const contracting = (id: string, ...statements: readonly string[]): Migration =>
 for (const kind of DATABASE_KINDS) {
   describe(`A ${kind} database of another version`, () => {
     async function withDatabase(test: (url: string) => Promise<void>): Promise<void> {
-      const database = await freshDatabase(kind)
+      const database = await emptyDatabase(kind)
       try {
         await migrateDatabase(database.url, { clock })
         await test(database.url)
@@ -229,7 +229,7 @@ for (const kind of DATABASE_KINDS) {
       }))
 
     it('is rejected in one line if another program uses the same table names', async () => {
-      const foreign = await freshDatabase(kind)
+      const foreign = await emptyDatabase(kind)
       const theirs = ['create table users (id text)', 'create table groups (id text)', 'create table theirs (id text)']
       if (kind === 'postgres') await administer(foreign.url, ...theirs)
       else {
@@ -245,7 +245,7 @@ for (const kind of DATABASE_KINDS) {
     })
 
     it('is migrated once by concurrent processes, even if empty', async () => {
-      const empty = await freshDatabase(kind)
+      const empty = await emptyDatabase(kind)
       assert.equal((await planOf(empty.url, { clock })).isNew, true)
       assert.match(
         await refusal(migrateDatabase(empty.url, { clock, refusesPending: true })),
@@ -266,7 +266,7 @@ describe('A migration during a long read', {
   skip: !DATABASE_KINDS.includes('postgres') && 'a fast run has no PostgreSQL',
 }, () => {
   it('reports the lock, waits at most two seconds for it, and tries again later', async t => {
-    const database = await freshDatabase('postgres')
+    const database = await emptyDatabase('postgres')
     const store = await openStore(database.url, { clock })
     const reader = new Client({ connectionString: database.url })
     t.after(async () => {

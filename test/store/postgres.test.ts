@@ -10,7 +10,7 @@ import { clientConfig } from '../../src/store/engine/postgres/connections.ts'
 import { openStore } from '../../src/store/open.ts'
 import { StoreUnreachable, StoreUnavailable } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { freshDatabase } from '../support/databases.ts'
+import { emptyDatabase, freshDatabase } from '../support/databases.ts'
 import { administer } from '../support/postgres.ts'
 import { storeCases, inTime } from './cases.ts'
 import { at, client, session, token, user } from './records.ts'
@@ -161,7 +161,7 @@ describe('A PostgreSQL store', () => {
   })
 
   it('reports missing permission to create tables in one line', async () => {
-    const database = await freshDatabase('postgres')
+    const database = await emptyDatabase('postgres')
     const url = new URL(database.url)
     const role = `guest_${process.pid}`
     await administer(database.url, `create role ${role} login password 'x'`)

@@ -107,10 +107,10 @@ async function startServer(parent: string, make: (folder: string) => readonly st
     throw error
   }
   const port = await freePort()
-  // Each line of its input restarts the server.
+  // Each line of its input restarts the server. What it wrote survives its processes, which may be killed, but not the machine.
   const script = `bin=$1; data=$2; port=$3; folder=$4
     start() {
-      "$bin"/postgres -D "$data" -p "$port" -k "$folder" -c listen_addresses=127.0.0.1 >>"$folder"/log 2>&1 </dev/null &
+      "$bin"/postgres -D "$data" -p "$port" -k "$folder" -c listen_addresses=127.0.0.1 -c fsync=off >>"$folder"/log 2>&1 </dev/null &
       server=$!
     }
     start; while read -r _; do wait $server; start; done

@@ -1,7 +1,7 @@
 // A PostgreSQL database as UAA's migrations leave it (schema 4.110), with rows as UAA writes them.
 import { Client } from 'pg'
 import type { TestDatabase } from './databases.ts'
-import { freshDatabase } from './databases.ts'
+import { emptyDatabase } from './databases.ts'
 import { WITHOUT_MARIADB } from './mariadb.ts'
 import { emptyMysqlUaa } from './uaa-mysql.ts'
 
@@ -105,7 +105,7 @@ export async function freshUaa(config: object | null = null, empty = emptyPostgr
 }
 
 async function emptyPostgresUaa(): Promise<TestUaa> {
-  const database = await freshDatabase('postgres')
+  const database = await emptyDatabase('postgres')
   const client = new Client({ connectionString: database.url })
   await client.connect()
   await client.query(SCHEMA)
