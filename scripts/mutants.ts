@@ -800,7 +800,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a remembered browser, after the days of the zone',
     REMEMBERED,
-    'addSeconds(since, rememberDays * DAY_SECONDS) > clock.now()',
+    'isWithin(rememberDays * DAY_SECONDS, since, clock.now())',
     'true',
     'login/factors/second-factor',
   ),

@@ -2,6 +2,7 @@
 // waiting for it does not block other requests or use up connections.
 import { isWithin } from '../clock.ts'
 import type { Clock } from '../clock.ts'
+import { LatestMap } from '../latest-map.ts'
 
 /** The state of one server, by a key that names it. */
 interface Breaker {
@@ -19,7 +20,7 @@ const MAX_KEYS = 10_000
 
 /** See `Breaker`. */
 export function createBreaker({ clock }: { clock: Clock }): Breaker {
-  const failing = new Map<string, { readonly failures: number; readonly triedAt: Date }>()
+  const failing = new LatestMap<string, { readonly failures: number; readonly triedAt: Date }>(MAX_KEYS)
   return {
     admits(key) {
       const state = failing.get(key)
@@ -31,12 +32,8 @@ export function createBreaker({ clock }: { clock: Clock }): Breaker {
       return true
     },
     report(key, outcome) {
-      const state = failing.get(key)
-      failing.delete(key)
-      if (outcome === 'answered') return
-      const [oldest] = failing.keys()
-      if (failing.size >= MAX_KEYS && oldest !== undefined) failing.delete(oldest)
-      failing.set(key, { failures: (state?.failures ?? 0) + 1, triedAt: clock.now() })
+      if (outcome === 'answered') failing.delete(key)
+      else failing.set(key, { failures: (failing.get(key)?.failures ?? 0) + 1, triedAt: clock.now() })
     },
   }
 }

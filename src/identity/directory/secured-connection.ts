@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
+import { LatestMap } from '../../base/latest-map.ts'
 import { DirectoryError } from './directory-error.ts'
 
 /** Which certificates a provider accepts. */
@@ -13,7 +14,7 @@ export interface TlsTrust {
 
 /** Creating a context costs as much as a handshake, so the most recently used ones are cached. */
 const MAX_CONTEXTS = 100
-const contexts = new Map<string, SecureContext>()
+const contexts = new LatestMap<string, SecureContext>(MAX_CONTEXTS)
 
 /** Verifies the certificate against the address's host, a name or an IP address. */
 export async function secured(
@@ -24,10 +25,7 @@ export async function secured(
   const { connect, createSecureContext } = await import('node:tls')
   const contextOf = (ca: string): SecureContext => {
     const context = contexts.get(ca) ?? createSecureContext({ ca })
-    contexts.delete(ca)
     contexts.set(ca, context)
-    const [oldest] = contexts.keys()
-    if (contexts.size > MAX_CONTEXTS && oldest !== undefined) contexts.delete(oldest)
     return context
   }
   const secure = connect({

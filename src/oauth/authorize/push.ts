@@ -2,6 +2,7 @@
 // no user, and stores the request until a browser presents its reference.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addSeconds, isWithin } from '../../base/clock.ts'
+import { LatestMap } from '../../base/latest-map.ts'
 import { digest } from '../../base/secrets.ts'
 import type { AuthenticatedClient } from '../../clients/authentication/authentication.ts'
 import type { AuthenticatingEndpoint } from '../../clients/authentication/method.ts'
@@ -104,16 +105,13 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
 
 /** Refuses a client with too many pending requests; recounts them periodically. */
 function createKeptCounts({ store, clock }: Pick<OAuthDeps, 'store' | 'clock'>) {
-  const counts = new Map<string, { readonly at: Date; kept: number }>()
+  const counts = new LatestMap<string, { readonly at: Date; kept: number }>(MAX_COUNTED)
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
     const key = JSON.stringify([zone.id, clientId])
     let counted = counts.get(key)
     const now = clock.now()
     if (!counted || !isWithin(RECOUNT_SECONDS, counted.at, now)) {
       counted = { at: now, kept: await store.pushedRequests.count(zone.id, clientId, MAX_KEPT) }
-      counts.delete(key)
-      const [oldest] = counts.size >= MAX_COUNTED ? counts.keys() : []
-      if (oldest !== undefined) counts.delete(oldest)
       counts.set(key, counted)
     }
     if (counted.kept >= MAX_KEPT) throw new TooManyRequests(RECOUNT_SECONDS)

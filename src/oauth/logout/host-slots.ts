@@ -2,6 +2,7 @@
 // to the others.
 import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
+import { LatestMap } from '../../base/latest-map.ts'
 
 /** Requests to one server that responded in time to the last one: fewer than base/outbound.ts admits. To any other, one at a time. */
 const REQUESTS_AT_ONCE = 3
@@ -52,18 +53,11 @@ type Queue = ((mayRun: boolean) => void)[]
 
 /** One instance serves the process. */
 export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots {
-  const paces = new Map<string, Pace>()
+  const paces = new LatestMap<string, Pace>(MAX_SERVERS)
   const servers = new Map<string, { running: number; readonly queue: Queue }>()
   const attempts = new Set<Attempt>() // under way
   const firstAttempts = new Map<string, Queue>() // by zone, of servers that have not been late
   const turns = new Map<string, Date>() // zones with a late server that got no place, in their order, and their last try
-
-  function note(key: string, pace: Pace): void {
-    paces.delete(key)
-    const [oldest] = paces.keys()
-    if (paces.size >= MAX_SERVERS && oldest !== undefined) paces.delete(oldest)
-    paces.set(key, pace)
-  }
 
   const isProven = (key: string): boolean => paces.get(key) === 'quick' || paces.get(key) === 'slow'
   const maxRunning = (key: string): number => (isProven(key) ? REQUESTS_AT_ONCE : 1)
@@ -143,7 +137,7 @@ export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots
           const milliseconds = clock.now().getTime() - since.getTime()
           const isLate = outcome === 'hung' || milliseconds > LATE_MS
           const pace = isLate ? 'late' : milliseconds < QUICK_MS ? 'quick' : 'slow'
-          note(key, pace)
+          paces.set(key, pace)
           return pace
         },
         leave() {

@@ -1,5 +1,6 @@
 // Counts by key in fixed windows, in this process only: for the limits that operators configure.
 import type { Clock } from '../../base/clock.ts'
+import { LatestMap } from '../../base/latest-map.ts'
 
 /** Counts by key in fixed windows; a window begins with the first count of its key. */
 export interface LocalLimit {
@@ -22,10 +23,9 @@ interface Window {
   count: number
 }
 
-/** Every call takes constant time, however many keys there are. */
+/** Counts one limit. */
 export function createLocalLimit(clock: Clock, { max, seconds, keys }: LocalAllowance): LocalLimit {
-  // A reopened window moves to the end, so the first one is always the oldest.
-  const windows = new Map<string, Window>()
+  const windows = new LatestMap<string, Window>(keys)
 
   /** Milliseconds left of a window; 0 if it is over, or began in the future because the clock was set back. */
   function remaining(since: number, now: number): number {
@@ -42,16 +42,8 @@ export function createLocalLimit(clock: Clock, { max, seconds, keys }: LocalAllo
   function count(key: string): void {
     const now = clock.now().getTime()
     const window = windows.get(key)
-    if (window && remaining(window.since, now) > 0) {
-      window.count += 1
-      return
-    }
-    windows.delete(key)
-    if (windows.size >= keys) {
-      const oldest = windows.keys().next()
-      if (!oldest.done) windows.delete(oldest.value)
-    }
-    windows.set(key, { since: now, count: 1 })
+    if (window && remaining(window.since, now) > 0) window.count += 1
+    else windows.set(key, { since: now, count: 1 })
   }
 
   return { secondsUntilRoom, count }

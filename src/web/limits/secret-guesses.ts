@@ -1,4 +1,5 @@
 import type { SecretGuesses } from '../../clients/authentication/method.ts'
+import { LatestMap } from '../../base/latest-map.ts'
 import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
 import { callerKey, siteKey } from './limits.ts'
@@ -22,13 +23,11 @@ export function createSecretGuesses({
 }): SecretGuesses {
   const { wrongClientSecrets, wrongClientSecretsAt } = limits
   const salt = random.hex(32)
-  const lastWrong = new Map<string, string>()
+  const lastWrong = new LatestMap<string, string>(MAX_KEYS)
   const underWay = new Map<string, Promise<boolean>>()
 
   function isAnother(key: string, wrong: string): boolean {
     if (lastWrong.get(key) === wrong) return false
-    const [oldest] = lastWrong.size >= MAX_KEYS ? lastWrong.keys() : []
-    if (oldest !== undefined) lastWrong.delete(oldest)
     lastWrong.set(key, wrong)
     return true
   }

@@ -3,6 +3,7 @@
 // the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
 // While the database is unreachable, each process continues with the counts that it has, and counts locally.
 import type { Clock } from '../../base/clock.ts'
+import { LatestMap } from '../../base/latest-map.ts'
 import type { Vault } from '../../base/secrets.ts'
 import { CLOCKS_AGREE_WITHIN_MS } from '../../store/rate-count-store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
@@ -155,8 +156,7 @@ function createSharedLimit({ name, clock, reports, onRefusal }: LimitDeps, allow
 
 /** The windows of one limit by key: a bounded number, of which only some are shared with other processes. */
 function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allowance, time: () => number) {
-  // A reopened window moves to the end, so the first one is always the oldest.
-  const windows = new Map<string, Window>()
+  const windows = new LatestMap<string, Window>(keys)
   let latestEnd = 0
   let shared = { until: 0, count: 0 }
 
@@ -166,9 +166,6 @@ function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allo
   }
 
   function open(key: string): Window {
-    windows.delete(key)
-    const [oldest] = windows.size >= keys ? windows.keys() : []
-    if (oldest !== undefined) windows.delete(oldest)
     const now = time()
     const endsAt = now + seconds * 1000
     const counts = { known: 0, added: 0, returned: 0 }

@@ -1,3 +1,4 @@
+import { LatestMap } from '../../base/latest-map.ts'
 import { digest } from '../../base/secrets.ts'
 import type { TokenReader } from '../../token/reader.ts'
 
@@ -13,15 +14,10 @@ export interface VerifiedTokens {
 
 /** Stores the digests of the tokens. */
 export function createVerifiedTokens(): VerifiedTokens {
-  const zones = new Map<string, string>()
+  const zones = new LatestMap<string, string>(MAX_TOKENS)
   return {
     zoneOf: token => zones.get(digest(token)),
-    add(token, zoneId) {
-      zones.set(digest(token), zoneId)
-      if (zones.size <= MAX_TOKENS) return
-      const oldest = zones.keys().next()
-      if (!oldest.done) zones.delete(oldest.value)
-    },
+    add: (token, zoneId) => void zones.set(digest(token), zoneId),
   }
 }
 

@@ -1,7 +1,7 @@
 // Browsers that users chose to have remembered after a second factor. The cookie is a sealed statement, so that no table is
 // needed: it ends with the account's password, and when `factors.revision` moves on.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addSeconds } from '../../base/clock.ts'
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import type { Vault } from '../../base/secrets.ts'
@@ -12,7 +12,8 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { CookieAttributes } from './cookies.ts'
-import { cookieNameIn, cookieOf, setCookie } from './cookies.ts'
+import { cookieOf, setCookie } from './cookies.ts'
+import { guardedName } from './session-cookies.ts'
 
 /** Browsers that need no second factor for a while. */
 export interface RememberedDevices {
@@ -36,11 +37,8 @@ export function createRememberedDevices(deps: {
 }): RememberedDevices {
   const { clock, vault, service, urls, behaviour } = deps
 
-  function nameFor(zone: AddressedZone, { id }: Pick<User, 'id'>): string {
-    const name = cookieNameIn(zone, `${service.name}-device-${digest(`device of ${zone.id} ${id}`).slice(0, 12)}`)
-    if (!urls.isHttps) return name
-    return urls.pathOf(zone) === '' ? `__Host-${name}` : `__Secure-${name}`
-  }
+  const nameFor = (zone: AddressedZone, { id }: Pick<User, 'id'>): string =>
+    guardedName(zone, `${service.name}-device-${digest(`device of ${zone.id} ${id}`).slice(0, 12)}`, urls)
   const attributesIn = (zone: AddressedZone) =>
     ({
       path: `${urls.pathOf(zone)}/`,
@@ -61,7 +59,7 @@ export function createRememberedDevices(deps: {
       try {
         const since = new Date(Number(vault.open(sealed, contextOf(zone, user))))
         // Counted from when it was set: a zone that now allows fewer days ends it sooner.
-        return since <= clock.now() && addSeconds(since, rememberDays * DAY_SECONDS) > clock.now()
+        return isWithin(rememberDays * DAY_SECONDS, since, clock.now())
       } catch {
         return false
       }
