@@ -1,4 +1,5 @@
 // Logout at providers and by providers, whatever their protocol.
+import { OutboundBusy } from '../base/outbound/error.ts'
 import type { Destination } from '../model/sessions/destination.ts'
 import type { IdentityProvider } from '../model/zones/identity-provider.ts'
 import type { AddressedZone } from '../model/request.ts'
@@ -75,7 +76,7 @@ export interface NoSuchProvider {
 
 /** Ends sessions at providers, and reads their messages about sessions here. */
 export interface ProviderLogout {
-  /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
+  /** The logout at the provider; undefined without one, or while it is unknown. May fetch the document that names it. */
   signOut(origin: string, signOut: SignOut): Promise<Destination | undefined>
   /** Verifies a logout token of the provider. */
   readLogoutToken(zone: Zone, origin: string, token: string): Promise<LogoutTokenReading | NoSuchProvider>
@@ -104,7 +105,12 @@ export function createProviderLogout({
   return {
     async signOut(origin, signOut) {
       const provider = await activeOf(signOut.zone, origin)
-      return provider && (await open(signOut.zone, provider)).signOut?.(signOut)
+      try {
+        return provider && (await (await open(signOut.zone, provider)).signOut?.(signOut))
+      } catch (error) {
+        if (error instanceof OutboundBusy) return undefined // our session has ended
+        throw error
+      }
     },
     async readLogoutToken(zone, origin, token) {
       const provider = await activeOf(zone, origin)

@@ -239,7 +239,7 @@ export interface IdentitySource {
   /** Sends a user name and password to the provider, if its record allows it (`passwordGrantEnabled`). */
   readonly relay?: PasswordRelay
   readonly redirect?: RedirectSignIn
-  /** The logout at the provider; undefined without one, or while it is unknown. Makes no request. */
+  /** The logout at the provider; undefined without one, or while it is unknown. Throws `OutboundBusy`. */
   readonly signOut?: (signOut: SignOut) => Promise<Destination | undefined>
   /** Verifies the provider's logout tokens. */
   readonly readLogoutToken?: (token: string) => Promise<LogoutTokenReading>

@@ -50,7 +50,7 @@ interface SamlLogoutDeps {
 export interface SamlLogout {
   /**
    * A signed request to log the user out there; undefined if the provider takes none or is not known now, and if the
-   * session names no user. Sends no request itself.
+   * session names no user.
    */
   request(record: IdentityProvider, signOut: SignOut): Promise<Destination | undefined>
   read(record: IdentityProvider, message: LogoutMessage): Promise<LogoutRequestReading>
@@ -91,10 +91,12 @@ export function createSamlLogout({ providers, serviceProviders, clock, random }:
 
   return {
     async request(record, { zone, hint, requestId, returnTo }) {
-      const { logout } = providers.peek(record) ?? {}
-      const endpoint = logout && endpointIn(logout, logout.preferred)
       const named = hint === undefined ? undefined : (parseJson(hint) as LogoutHint | undefined) // sealed by us
-      if (!endpoint || !named) return undefined
+      if (!named) return undefined
+      const provider = await providers.read(record, 'background').catch(asProblem)
+      const { logout } = provider instanceof SamlProblem ? {} : provider
+      const endpoint = logout && endpointIn(logout, logout.preferred)
+      if (!endpoint) return undefined
       const own = await serviceProviders.of(zone)
       const issuedAt = clock.now()
       const xml = logoutRequest({

@@ -21,8 +21,6 @@ import { verifiedText } from './signed-xml.ts'
 export interface SamlProviders {
   /** Throws a `SamlProblem` of the reason `metadata` while there is no usable metadata, and `OutboundBusy`. */
   read(record: IdentityProvider, purpose: OutboundShare['purpose']): Promise<SamlProvider>
-  /** Without waiting; undefined while nothing usable is known. */
-  peek(record: IdentityProvider): SamlProvider | undefined
   /** Whether browsers cannot be redirected there, as far as is known without reading metadata: a page may show a thousand records. */
   isOut(record: IdentityProvider): boolean
   /** What the metadata says that the provider is; undefined while there is no usable metadata. */
@@ -107,17 +105,6 @@ export function createSamlProviders({ outbound, clock, log }: SamlProvidersDeps)
         if (error instanceof SamlProblem) return undefined
         throw error
       }
-    },
-    peek(record) {
-      const location = locationOf(record)
-      if (location === undefined) return undefined
-      const found = resultOrProblem(() =>
-        checked(
-          record,
-          isMetadataText(location) ? inlineOf(record, location) : documents.peek(sourceOf(record, location))?.document,
-        ),
-      )
-      return found instanceof SamlProblem ? undefined : found
     },
     isOut(record) {
       const location = locationOf(record) ?? ''

@@ -53,7 +53,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
   const open = (provider: IdentityProvider, behaviour: Behaviour): IdentitySource => ({
     ...(mayRedirect(provider) && { redirect: redirectTo(provider, readerOf(provider, behaviour)) }),
     ...(mayRelay(provider) && { relay: relayTo(provider, readerOf(provider, behaviour)) }),
-    signOut: signOut => Promise.resolve(signOutUrl(provider.config, settings.peek(provider, 'logout') ?? {}, signOut)),
+    signOut: async signOut => signOutUrl(provider.config, await settings.read(provider, { wanted: 'logout' }), signOut),
     readLogoutToken: token => readLogoutToken(provider, token),
     issuerInRecord: ownIssuer(provider),
     issuerInDocument: async () =>

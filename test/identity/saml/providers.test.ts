@@ -143,15 +143,6 @@ describe('Metadata at a URL', () => {
     assert.deepEqual(failing.state.logged, ['SAML metadata of corp: answered 404'])
   })
 
-  it('is fetched by peek in the background', async () => {
-    const { state, providers, record } = set()
-    assert.equal(providers.peek(record), undefined)
-    assert.equal(state.asked.length, 1) // in the background
-    assert.ok(await providers.read(record, 'sign-in'))
-    assert.ok(providers.peek(record))
-    assert.equal(state.asked.length, 1)
-  })
-
   it('is refused with another entity id than that of the record', async () => {
     const { clock, state, providers, record } = set()
     await providers.read(record, 'sign-in')
@@ -163,7 +154,6 @@ describe('Metadata at a URL', () => {
       key: keys[1],
     }).metadata()
     assert.match(await problemOf(providers.read(record, 'sign-in')), /entityID is not the one/)
-    assert.equal(providers.peek(record), undefined)
   })
 
   it('provides the entity id if the record has none', async () => {
@@ -211,7 +201,6 @@ describe('Metadata in the record', () => {
     const { state, providers, recordOf, idp } = set()
     const record = recordOf({ metaDataLocation: idp.metadata() })
     assert.equal((await providers.read(record, 'sign-in')).entityId, idp.entityId)
-    assert.ok(providers.peek(record))
     assert.equal(await providers.renew(record), undefined)
     assert.deepEqual(state.asked, [])
   })
@@ -231,7 +220,6 @@ describe('Metadata in the record', () => {
     it(`is unusable: ${JSON.stringify(config)}`, async () => {
       const { providers, recordOf } = set()
       assert.ok(await problemOf(providers.read(recordOf(config), 'sign-in')))
-      assert.equal(providers.peek(recordOf(config)), undefined)
     })
   }
 })
