@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/store.ts'
 import { freshDatabase } from '../support/databases.ts'
 import { inTime } from './cases.ts'
-import { at, client, group, provider, signedIn, user } from './records.ts'
+import { at, client, group, provider, session, signedIn, signIn, user } from './records.ts'
 
 interface Meeting {
   readonly store: Store
@@ -80,6 +80,32 @@ describe('Changes at once on PostgreSQL', () => {
         assert.equal((await other.query('delete from sessions')).rowCount, 1)
         await other.query('commit')
         await written
+      }))
+  }
+
+  for (const [name, end] of [
+    ['a logout', store => store.sessions.delete('z1', 's1')],
+    ['a sign-out elsewhere', store => store.sessions.deleteSomeOthers('z1', { userId: 'u1', kept: 's0' })],
+    ['the end of all access', store => store.users.endAccess('z1', 'u1', 'p2')],
+    ['the deletion of the user', store => store.users.delete('z1', 'u1', 0)],
+    ['the deletion of the provider', store => removeProvider(store)],
+    ['a provider that is disabled', store => store.providers.update('z1', { ...PROVIDER, active: false })],
+  ] as const satisfies readonly (readonly [name: string, end: (store: Store) => Promise<unknown>])[]) {
+    it(`notify a client that a session gets while it is ended by ${name}`, () =>
+      meet(async ({ store, other, isWaiting }) => {
+        await store.providers.insert('z1', PROVIDER)
+        await store.users.insert('z1', user({ origin: PROVIDER.originKey }))
+        await store.sessions.insert('z1', {
+          ...session({ idDigest: 's1' }),
+          signIn: { ...signIn, origin: PROVIDER.originKey },
+        })
+        await other.query(`update sessions set tells = 1, clients = '"late"\n'`)
+        const ended = end(store)
+        await isWaiting()
+        await other.query('commit')
+        await ended
+        assert.equal(await store.sessions.find('z1', 's1'), undefined)
+        assert.deepEqual((await store.endedSessions.claim(at(1), at(2)))?.clients, ['late'])
       }))
   }
 

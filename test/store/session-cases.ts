@@ -140,9 +140,9 @@ export function ownSessionCases({ store, newZone }: Lent): void {
       await insert(z, { idDigest: 'theirs', ...of('u2') })
       await insert(other, { zoneId: other, idDigest: 'elsewhere' })
       const others = { userId: 'u1', kept: 's7' }
-      assert.equal(await store().sessions.deleteSomeOthers(z, others), 500)
-      assert.equal(await store().sessions.deleteSomeOthers(z, others), 119)
-      assert.equal(await store().sessions.deleteSomeOthers(z, others), 0)
+      for (const portion of [200, 200, 200, 19, 0]) {
+        assert.equal(await store().sessions.deleteSomeOthers(z, others), portion)
+      }
       assert.deepEqual(await digests(z, 'u1'), ['s7'])
       assert.deepEqual(await digests(z, 'u2'), ['theirs'])
       assert.deepEqual(await digests(other, 'u1'), ['elsewhere'])

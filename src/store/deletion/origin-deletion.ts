@@ -3,8 +3,9 @@
 import { statement } from '../database.ts'
 import type { Database, Transaction } from '../database.ts'
 import { noteDeletedUsers, TABLES_OF_USERS } from './deletions.ts'
-import { noteEnded } from '../sessions/ended-sessions.ts'
-import { ROWS_AT_ONCE } from './portions.ts'
+import { endSessions, noteEnded } from '../sessions/ended-sessions.ts'
+import { chosen, parametersFor, ROWS_AT_ONCE } from './portions.ts'
+import type { Chosen } from './portions.ts'
 import { countRemoved } from '../users/user-values.ts'
 
 interface Origin {
@@ -12,23 +13,9 @@ interface Origin {
   origin: string
 }
 
-const namesFor = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `id_${index}`)
-const parametersFor = (count: number): string =>
-  namesFor(count)
-    .map(name => `:${name}`)
-    .join(', ')
 const SOME_SESSIONS = statement<Origin, { id_digest: string }>(
   `select id_digest from sessions where zone_id = :zone_id and origin = :origin limit ${ROWS_AT_ONCE}`,
 )
-type Chosen = Readonly<Record<string, string>>
-/** The arguments of statements with `count` ids; missing ones are empty strings, which match no id. */
-const chosen = (zoneId: string, count: number, ids: readonly string[]): Chosen => ({
-  zone_id: zoneId,
-  ...Object.fromEntries(namesFor(count).map((name, index) => [name, ids[index] ?? ''])),
-})
-const CHOSEN = `zone_id = :zone_id and id_digest in (${parametersFor(ROWS_AT_ONCE)})`
-const NOTE_CHOSEN = noteEnded<Chosen>(CHOSEN)
-const DELETE_CHOSEN = statement<Chosen>(`delete from sessions where ${CHOSEN}`)
 
 /**
  * Ends the sessions of the origin's accounts: its provider is disabled, and may be enabled again before they are used. In portions,
@@ -45,9 +32,7 @@ export async function endSessionsOfOrigin(
 /** Ends a portion; returns how many. */
 export async function endSomeSessions(within: Transaction, zoneId: string, origin: string): Promise<number> {
   const { rows } = await within.run(SOME_SESSIONS, { zone_id: zoneId, origin })
-  if (rows.length === 0) return 0
-  const ids = rows.map(row => row.id_digest)
-  for (const each of [NOTE_CHOSEN, DELETE_CHOSEN]) await within.run(each, chosen(zoneId, ROWS_AT_ONCE, ids))
+  await endSessions(within, zoneId, rows)
   return rows.length
 }
 
@@ -59,7 +44,7 @@ const SOME_USERS = statement<Origin, { id: string }>(
 const NOTE_USERS = noteDeletedUsers<Chosen>(`zone_id = :zone_id and id in (${USERS})`)
 const DELETE_USERS = statement<Chosen>(`delete from users where zone_id = :zone_id and id in (${USERS})`)
 const ROWS_OF_USERS = [
-  noteEnded<Chosen>(`zone_id = :zone_id and user_id in (${USERS})`),
+  ...noteEnded<Chosen>(`zone_id = :zone_id and user_id in (${USERS})`),
   ...TABLES_OF_USERS.map(([table, user]) =>
     statement<Chosen>(`delete from ${table} where zone_id = :zone_id and ${user} in (${USERS})`),
   ),

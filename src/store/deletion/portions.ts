@@ -11,3 +11,19 @@ export async function writeInPortions<Args extends object>(
 ): Promise<void> {
   while ((await db.write(changeSome, args)).changes === ROWS_AT_ONCE);
 }
+
+/** The parameters of so many ids, in SQL. */
+export const parametersFor = (count: number): string =>
+  namesFor(count)
+    .map(name => `:${name}`)
+    .join(', ')
+const namesFor = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `id_${index}`)
+
+/** Arguments of a statement with ids. */
+export type Chosen = Readonly<Record<string, string>>
+
+/** The arguments of statements with `count` ids; missing ones are empty strings, which match no id. */
+export const chosen = (zoneId: string, count: number, ids: readonly string[]): Chosen => ({
+  zone_id: zoneId,
+  ...Object.fromEntries(namesFor(count).map((name, index) => [name, ids[index] ?? ''])),
+})

@@ -2,7 +2,9 @@
 // transaction that deletes the session, so that no logout is lost with a process.
 import type { EndedSession } from '../../model/sessions/ended-session.ts'
 import { statement } from '../database.ts'
-import type { Database, Statement } from '../database.ts'
+import type { Database, Statement, Transaction } from '../database.ts'
+import { chosen, parametersFor, ROWS_AT_ONCE } from '../deletion/portions.ts'
+import type { Chosen } from '../deletion/portions.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
 import { fromJson, toJson } from '../rows.ts'
 import { insertInto, list } from '../schema.ts'
@@ -33,13 +35,35 @@ interface Row {
   began_at: number | null
 }
 
-/** Records those of the sessions of which a client is to be notified; `which` follows `where`. */
-export const noteEnded = <P extends object>(which: string): Statement<P, never> =>
+/**
+ * Records those of the sessions of which a client is to be notified, before they are deleted; `which` follows `where`. The first
+ * statement locks them: a client that one gets in between would not be notified.
+ */
+export const noteEnded = <P extends object>(which: string): readonly Statement<P, never>[] => [
+  statement<P>(`update sessions set tells = tells where ${which}`),
   statement<P>(
     `insert into ended_sessions (${list(FROM_SESSION)})
      select zone_id, id_digest, user_id, session_salt, clients, 0, 0, by_path from sessions where tells = 1 and ${which}
      on conflict (zone_id, id) do nothing`,
-  )
+  ),
+]
+
+const CHOSEN = `zone_id = :zone_id and id_digest in (${parametersFor(ROWS_AT_ONCE)})`
+const DELETE_CHOSEN = statement<Chosen>(`delete from sessions where ${CHOSEN}`)
+const NOTE_CHOSEN = noteEnded<Chosen>(CHOSEN)
+
+/** Ends a portion of sessions inside a transaction; returns how many were still there. */
+export async function endSessions(
+  within: Transaction,
+  zoneId: string,
+  sessions: readonly { readonly id_digest: string }[],
+): Promise<number> {
+  if (sessions.length === 0) return 0
+  const ids = sessions.map(({ id_digest: id }) => id)
+  const args = chosen(zoneId, ROWS_AT_ONCE, ids)
+  for (const note of NOTE_CHOSEN) await within.run(note, args)
+  return (await within.run(DELETE_CHOSEN, args)).changes
+}
 
 const DUE = statement<{ now: number }, Row>(
   `select ${list(COLUMNS)} from ended_sessions where next_attempt_at <= :now order by next_attempt_at limit 20`,

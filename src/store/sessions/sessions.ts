@@ -4,7 +4,8 @@ import type { Database, Statement, Transaction, Value } from '../database.ts'
 import { CLEAR_FAILURES } from '../events.ts'
 import { JOINED_USER_COLUMNS, toJoinedUser } from '../users/user-rows.ts'
 import type { JoinedUserRow } from '../users/user-rows.ts'
-import { noteEnded } from './ended-sessions.ts'
+import { ROWS_AT_ONCE } from '../deletion/portions.ts'
+import { endSessions, noteEnded } from './ended-sessions.ts'
 import { fromJson, timeOrNull, toJson, withoutNulls } from '../rows.ts'
 import { clientsIn, lineOf } from './session-clients.ts'
 import { insertInto, list, SESSION_COLUMNS } from '../schema.ts'
@@ -59,14 +60,12 @@ interface Others {
   user_id: string
   kept: string
 }
-const OTHERS = `from sessions where zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`
-const DELETE_SOME_OTHERS = statement<Others>(
-  `delete from sessions where (zone_id, id_digest) in (select zone_id, id_digest ${OTHERS} limit 500)`,
+const SOME_OTHERS = statement<Others, { id_digest: string }>(
+  `select id_digest from sessions
+   where zone_id = :zone_id and user_id = :user_id and id_digest <> :kept limit ${ROWS_AT_ONCE}`,
 )
-const OTHERS_LEFT = statement<Others, { id_digest: string }>(`select id_digest ${OTHERS} limit 1`)
 
 const NOTE_ONE = noteEnded<Key>(`zone_id = :zone_id and id_digest = :id_digest`)
-const NOTE_OTHERS = noteEnded<Others>(`zone_id = :zone_id and user_id = :user_id and id_digest <> :kept`)
 /** Locks the row, so that no client is added to a session that is being replaced. */
 const HOLD = statement<Key, Pick<SessionRow, 'session_salt' | 'clients'> & { tells: number | null }>(
   `update sessions set tells = tells where zone_id = :zone_id and id_digest = :id_digest
@@ -139,11 +138,9 @@ export function createSessions(db: Database): SessionStore {
       const others = { zone_id: zoneId, user_id: userId, kept }
       // Concurrent calls may select the same rows; the one that deletes none checks whether others are left.
       for (;;) {
-        const { changes } = await db.transaction(async within => {
-          await within.run(NOTE_OTHERS, others)
-          return within.run(DELETE_SOME_OTHERS, others)
-        })
-        if (changes > 0 || (await db.read(OTHERS_LEFT, others)).length === 0) return changes
+        const some = await db.read(SOME_OTHERS, others)
+        const ended = await db.transaction(within => endSessions(within, zoneId, some))
+        if (ended > 0 || some.length === 0) return ended
       }
     },
     async replace(zoneId, oldDigest, session) {
@@ -168,8 +165,7 @@ export function createSessions(db: Database): SessionStore {
     async delete(zoneId, idDigest) {
       const key = { zone_id: zoneId, id_digest: idDigest }
       await db.transaction(async within => {
-        await within.run(NOTE_ONE, key)
-        await within.run(DELETE, key)
+        for (const each of [...NOTE_ONE, DELETE]) await within.run(each, key)
       })
     },
   }
@@ -192,7 +188,7 @@ async function replace(
     const [old] = (await within.run(HOLD, key)).rows
     const goesOn = old?.session_salt === session.signIn.sessionSalt
     isNotified = old?.tells === 1 && goesOn
-    if (old?.tells === 1 && !goesOn) await within.run(NOTE_ONE, key)
+    if (old?.tells === 1 && !goesOn) for (const note of NOTE_ONE) await within.run(note, key)
     if (goesOn) row.clients = old.clients
     const { changes } = await within.run(DELETE, key)
     if (isNeeded && changes === 0) return false

@@ -196,8 +196,8 @@ async function deleteUser(within: Transaction, key: UserKey, version?: number): 
     ? within.run(DELETE, key)
     : within.run(DELETE_VERSION, { ...key, version }))
   if (changes === 0) return false
-  await within.run(NOTE_SESSIONS, { zone_id: key.zone_id, user_id: key.id })
-  for (const deleteRows of DELETE_ROWS) await within.run(deleteRows, { zone_id: key.zone_id, user_id: key.id })
+  const rows = { zone_id: key.zone_id, user_id: key.id }
+  for (const each of [...NOTE_SESSIONS, ...DELETE_ROWS]) await within.run(each, rows)
   await noteDeletedUser(within, key.zone_id, key.id)
   return true
 }
@@ -221,8 +221,7 @@ async function addRow(within: Transaction, zoneId: string, user: User): Promise<
 
 /** Deletes what grants access as the user, inside a transaction. */
 export async function endAccess(within: Transaction, zoneId: string, userId: string): Promise<void> {
-  await within.run(NOTE_SESSIONS, { zone_id: zoneId, user_id: userId })
-  for (const deleteRows of ACCESS_OF_USER) await within.run(deleteRows, { zone_id: zoneId, user_id: userId })
+  for (const each of [...NOTE_SESSIONS, ...ACCESS_OF_USER]) await within.run(each, { zone_id: zoneId, user_id: userId })
 }
 
 /** The row of a user with its derived columns. Throws a `TypeError` for a profile with characters that no filter can read. */
