@@ -117,23 +117,24 @@ async function lead(config: Config, contact: Contact): Promise<void> {
   const { startWorkers, stopWorkers, restartWorkers } = await import('./main/workers.ts')
   const parts = await prepare(config, contact)
   let isStopping = false
+  let stopTasks: (() => Promise<void>) | undefined
   await closeOnFailure(parts.store, async () => {
     await fillDatabase(parts)
     await keepKeys(parts)
-    const stopTasks = await startTasks({ ...parts, ...parts.app })
-    const { sender, measuring } = parts
-    sender?.start()
-    if (sender) measuring?.begin(() => sender.report())
-    cluster.on('message', (_worker, message) => message === MAIL_QUEUED && sender?.wake())
     // Registered before any worker starts: the first one serves before the last one is ready.
     contact.stopping.by(async () => {
       isStopping = true
-      await Promise.all([stopTasks(), stopWorkers('SIGTERM')])
+      await Promise.all([stopTasks?.(), stopWorkers('SIGTERM')])
       await close(parts)
     })
     await listenForManagement(parts)
     await startWorkers(config.workers, () => isStopping)
+    stopTasks = await startTasks({ ...parts, ...parts.app }) // last, because a failed start would not end them
   })
+  const { sender, measuring } = parts
+  sender?.start()
+  if (sender) measuring?.begin(() => sender.report())
+  cluster.on('message', (_worker, message) => message === MAIL_QUEUED && sender?.wake())
   announce(config, log)
   restartWorkers({ log, isStopping: () => isStopping })
 }

@@ -51,19 +51,20 @@ const tokenOf = (baseUrl: string, secret: string, agent?: Agent) =>
     ...(agent && { agent }),
   })
 
-/** Exactly these lines on the standard error, nothing on the standard output, and the exit status. */
+/** Exactly these lines on the standard error, no fault in the log, and the exit status. */
 function assertRefused(ending: Ending, status: number, lines: readonly RegExp[]): void {
   const reported = ending.stderr.split('\n')
   assert.equal(reported.pop(), '', 'the last line ends')
   assert.equal(ending.status, status, ending.stderr)
   assert.equal(reported.length, lines.length, ending.stderr)
   for (const [index, line] of lines.entries()) assert.match(reported[index] ?? '', line)
-  assert.doesNotMatch(ending.stdout, /ready/)
+  assert.doesNotMatch(ending.stdout, /ready|"level":50/)
 }
 
 describe('A failed start', { concurrency: 2 }, () => {
   const occupied = createServer()
   let port: number
+  let free: number
   before(async () => {
     occupied.listen(0, '127.0.0.1')
     await once(occupied, 'listening')
@@ -74,7 +75,9 @@ describe('A failed start', { concurrency: 2 }, () => {
       JSON.stringify({ listen: { port: 'x' }, compatibility: 'no', colour: 1, bootstrap: { users: [{}] } }),
     )
     writeFileSync(inRoot('right.json'), JSON.stringify({ bootstrap }))
-    writeFileSync(inRoot('metrics.json'), JSON.stringify({ bootstrap, listen: { management: { port } } }))
+    const smtp = { host: '127.0.0.1', port: 1 }
+    writeFileSync(inRoot('metrics.json'), JSON.stringify({ bootstrap, smtp, listen: { management: { port } } }))
+    free = await freePort()
   })
   after(() => occupied.close())
 
@@ -105,6 +108,15 @@ describe('A failed start', { concurrency: 2 }, () => {
     {
       name: 'names the setting of a used management port',
       args: () => ['serve', '--config', inRoot('metrics.json'), '--port', '0', '--database', 'sqlite::memory:'],
+      status: 1,
+      lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use .*choose another port with listen\.management\.port$/],
+    },
+    {
+      name: 'names the setting of a used management port with several workers',
+      args: () => {
+        const where = ['--port', String(free), '--database', `sqlite:${inRoot('workers.db')}`]
+        return ['serve', '--config', inRoot('metrics.json'), '--workers', '2', ...where]
+      },
       status: 1,
       lines: [/^latchkey: port \d+ of 127\.0\.0\.1 is in use .*choose another port with listen\.management\.port$/],
     },
