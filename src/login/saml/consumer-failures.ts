@@ -95,7 +95,7 @@ async function deniedUrl(
   if (['client_id', 'redirect_uri', 'state'].some(name => query.repeated.includes(name))) return undefined
   // Errors of other response types travel in another way.
   const mode = query.get('response_mode') ?? 'query'
-  if (query.get('response_type')?.trim() !== 'code' || (behaviour.responseModes && mode !== 'query')) return undefined
+  if (query.get('response_type') !== 'code' || (behaviour.responseModes && mode !== 'query')) return undefined
   const client = await store.clients.find(zone.id, clientId)
   // RFC 9700 §4.11.2: nobody has signed in, so nothing leads to an address that no administrator has seen.
   if (!client || client.registration || !mayUseGrant(client, 'authorization_code')) return undefined

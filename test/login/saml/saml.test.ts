@@ -393,6 +393,10 @@ for (const mode of MODES) {
                 name: 'another response mode',
                 change: (query: URLSearchParams) => query.set('response_mode', 'fragment'),
               },
+              {
+                name: 'a redirect URI below the registered one',
+                change: (query: URLSearchParams) => query.set('redirect_uri', `${AUTO_REQUEST.redirect_uri}/below`),
+              },
             ]),
       ]
       for (const { name, change } of elsewhere) {
@@ -434,6 +438,53 @@ for (const mode of MODES) {
         const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'nobody', start })
         const { searchParams } = answer.location()
         assert.deepEqual([searchParams.get('error'), searchParams.has('state')], ['access_denied', false])
+      })
+
+      it('are added to the query of a redirect URI', async () => {
+        const { clients } = server.store
+        const client = (await clients.find('svc', 'auto')) ?? assert.fail()
+        const redirect_uri = `${AUTO_REQUEST.redirect_uri}?a=1`
+        await clients.update('svc', { ...client, redirectUris: [redirect_uri] })
+        try {
+          const query = new URLSearchParams({ ...AUTO_REQUEST, redirect_uri }).toString()
+          const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri: `${BASE}/oauth/authorize?${query}` }).toString()}`
+          const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'nobody', start })
+          assert.match(String(answer.headers['location']), /^https:\/\/auto\.example\/cb\?a=1&error=access_denied&/)
+        } finally {
+          await clients.update('svc', client)
+        }
+      })
+
+      it('are not returned to a client of another zone', async () => {
+        const { clients, providers } = server.store
+        const [client, corp] = [await clients.find('svc', 'auto'), await providers.findByOrigin('z1', 'corp')]
+        assert.ok(client && corp)
+        await clients.insert('svc', { ...client, clientId: 'elsewhere' })
+        await providers.update('z1', { ...corp, config: { ...corp.config, addShadowUserOnLogin: false } })
+        try {
+          const base = `http://${Z1_HOST}`
+          const recipient = `${base}/saml/SSO/alias/z1.latchkey`
+          for (const [client_id, status] of [
+            ['auto', 302],
+            ['elsewhere', 403],
+          ] as const) {
+            const query = new URLSearchParams({ ...AUTO_REQUEST, client_id }).toString()
+            const browser = server.browser(Z1_HOST)
+            const sent = requestIn(
+              await browser.send('/login/external/corp', {
+                query: { form_redirect_uri: `${base}/oauth/authorize?${query}` },
+              }),
+            )
+            const to = { recipient, destination: recipient, audiences: ['z1.latchkey'] }
+            const xml = await idpOf(clock, 'corp').response({ inResponseTo: sent.id, nameId: 'nobody', ...to })
+            const answer = await browser.send('/saml/SSO/alias/z1.latchkey', { form: answerForm(xml, sent.relayState) })
+            if (isUaa && status === 403) assert.equal(answer.headers['location'], `${base}/saml_error`)
+            else assert.equal(answer.status, status)
+            assert.equal(/error=access_denied/.test(String(answer.headers['location'])), status === 302)
+          }
+        } finally {
+          await providers.update('z1', { ...corp, version: corp.version + 1 })
+        }
       })
 
       it('are shown on a page without an authorization request', async () => {
@@ -670,6 +721,25 @@ for (const mode of MODES) {
     })
   })
 }
+
+it('A user without an account leads to no address that only matches without allow_unsafe_matching: false', async () => {
+  const clock = createTestClock()
+  const uaa = { oauth: { redirect_uri: { allow_unsafe_matching: false } } }
+  const server = await startServer({ mode: 'uaa', clock, config: { bootstrap: samlBootstrap(clock), uaa } })
+  try {
+    for (const [redirect_uri, location] of [
+      [AUTO_REQUEST.redirect_uri, /^https:\/\/auto\.example\/cb\?error=access_denied&/],
+      [`${AUTO_REQUEST.redirect_uri}/below`, /\/saml_error$/],
+    ] as const) {
+      const query = new URLSearchParams({ ...AUTO_REQUEST, redirect_uri }).toString()
+      const start = `/login/external/closed?${new URLSearchParams({ form_redirect_uri: `${BASE}/oauth/authorize?${query}` }).toString()}`
+      const answer = await signInAt(server, server.browser(), { origin: 'closed', nameId: 'nobody', start })
+      assert.match(String(answer.headers['location']), location)
+    }
+  } finally {
+    await server.stop()
+  }
+})
 
 describe('saml.max_authentication_age', () => {
   const clock = createTestClock()
