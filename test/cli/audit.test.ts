@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { TestDatabase } from '../support/databases.ts'
 import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
-import { auditBootstrap } from '../support/audit.ts'
+import { auditBootstrap, auditConfig, verified } from '../support/audit.ts'
 import { commandRunner } from '../support/commands.ts'
 import { temporaryFolder } from '../support/config.ts'
 import { runToEnd, serve } from '../support/process.ts'
+import { startServer } from '../support/server.ts'
 import { openTables } from '../support/tables.ts'
 
 const basic = `Basic ${btoa('service:service-secret')}`
@@ -104,3 +106,23 @@ for (const kind of DATABASE_KINDS) {
     })
   })
 }
+
+describe('latchkey audit verify', () => {
+  it('does not take for intact what retention has deleted before the comparison', async test => {
+    const folder = temporaryFolder()
+    const database = `sqlite:${join(folder, 'a.db')}`
+    const server = await startServer({ database, config: auditConfig({ days: 1 }) })
+    test.after(() => server.stop())
+    await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
+    const { head } = await verified(server)
+    assert.ok(head)
+    await server.token({ grant_type: 'client_credentials' }, { basic: ['service', 'service-secret'] })
+    await server.app.trail?.flush()
+    server.clock.advance(2 * 86_400)
+    await server.app.trail?.deleteExpired()
+    const args = ['audit', 'verify', '--database', database, '--zone', 'svc', '--expect', `${head.number}:${head.hash}`]
+    const { status, stdout } = await runToEnd(args, { folder, env: { LATCHKEY_MASTER_KEY: '07'.repeat(32) } })
+    assert.match(stdout, /^ {2}retention has deleted the expected entry, which was not compared: expect a newer one$/m)
+    assert.equal(status, 1)
+  })
+})

@@ -14,7 +14,7 @@ export interface AuditCheck {
 /** `latchkey audit`: checks the stored audit trail, even while the server runs. */
 export const audit: Command = {
   name: 'audit',
-  summary: 'Check the stored audit trail: audit verify. Status 1 if it was altered.',
+  summary: 'Check the stored audit trail: audit verify. Status 1 if it was altered or not compared.',
   actions: 'verify',
   options: `    --config FILE      Configuration of the server           (LATCHKEY_CONFIG)
     --database URL     As for serve                          (LATCHKEY_DATABASE)

@@ -9,12 +9,16 @@ export interface AuditReport {
   /** The first entry that must exist, and the newest one; absent without entries. */
   readonly first?: number
   readonly head?: AuditPosition
+  /** Set if retention has deleted the expected entry, so that it could not be compared. */
+  readonly isExpectedGone?: true
   /** Empty for an unaltered chain; the first twenty. */
   readonly problems: readonly string[]
 }
 
 const PAGE = 500
 const MAX_PROBLEMS = 20
+
+const differs = ({ number }: Pick<AuditPosition, 'number'>): string => `entry ${number} differs from the expected one`
 
 /** A run of entries in words. */
 const span = (from: number, to: number): string =>
@@ -43,6 +47,8 @@ export async function verifyAuditTrail(
   if (!isSealed(hashes, chain)) found('the head was changed')
   const { base, head } = chain
   if (expected && expected.number > head.number) found(`entry ${expected.number} is missing`)
+  if (expected?.number === base.number && expected.hash !== base.hash) found(differs(expected))
+  const isExpectedGone = expected !== undefined && expected.number < base.number
 
   // Numbers begin at 1, but an inserted entry can have any.
   const [left] = await store.read(zoneId, { after: Number.MIN_SAFE_INTEGER, count: 1 })
@@ -54,7 +60,7 @@ export async function verifyAuditTrail(
   const after = await store.state(zoneId)
   if (after.last && after.last.number > (after.chain?.head.number ?? 0))
     found(`entry ${after.last.number} is after the head`)
-  return { ...(first !== undefined && { first }), head, problems }
+  return { ...(first !== undefined && { first }), head, ...(isExpectedGone && { isExpectedGone }), problems }
 }
 
 interface Followed {
@@ -90,8 +96,7 @@ async function followChain(
       // After a gap, the hash of the previous entry is missing.
       if (isNext && entry.hash !== hash) found(`entry ${entry.number} was changed`)
       if (entry.type === 'AuditTrailAlteredEvent') found(`entry ${entry.number} reports an alteration: ${entry.facts}`)
-      if (expected?.number === entry.number && expected.hash !== entry.hash)
-        found(`entry ${entry.number} differs from the expected one`)
+      if (expected?.number === entry.number && expected.hash !== entry.hash) found(differs(entry))
       position = entry
       first ??= entry.number
     }

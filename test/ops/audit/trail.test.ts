@@ -239,6 +239,7 @@ describe('Retention of the audit trail', () => {
       async server => {
         await act(server, 300)
         server.clock.advance(2 * DAY)
+        const kept = await server.store.audit.read('svc', { after: 598, count: 2 })
         await act(server, 2)
         assert.equal(await server.app.trail?.deleteExpired(), 0)
         server.clock.advance(9 * DAY)
@@ -249,6 +250,13 @@ describe('Retention of the audit trail', () => {
         const report = await verified(server)
         assert.deepEqual(report.problems, [])
         assert.equal(report.first, 601)
+        // The last deleted one is still known by its hash; those before are not.
+        const [gone, last] = kept
+        assert.ok(gone && last)
+        assert.deepEqual(await verified(server, { expected: last }), report)
+        const other = await verified(server, { expected: { ...last, hash: gone.hash } })
+        assert.deepEqual(other.problems, ['entry 600 differs from the expected one'])
+        assert.deepEqual(await verified(server, { expected: gone }), { ...report, isExpectedGone: true })
         await act(server)
         assert.deepEqual((await verified(server)).problems, [])
       },
