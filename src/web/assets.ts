@@ -22,21 +22,25 @@ const STYLESHEET = 'latchkey.css'
 /** UAA: requested by old pages and probes, even in zones that do not exist. */
 const UAA_STYLESHEET = '/resources/oss/stylesheets/application.css'
 
-/** The URLs of the files that pages load; they change with the content. */
-export interface Assets {
-  readonly stylesheet: string
+/** The files that pages load. */
+const FILES = {
+  stylesheet: STYLESHEET,
+  iconFile: 'icon.svg',
+  sessionFrameScript: 'session-frame.js',
+  formPostScript: 'form-post.js',
+  fragmentPostScript: 'fragment-post.js',
+  logoutFramesScript: 'logout-frames.js',
+  passkeyScript: 'passkeys.js',
+  factorStylesheet: 'factors.css',
+  docsStylesheet: 'docs.css',
+  script: 'latchkey.js',
+  docsScript: 'docs.js',
+} as const
+
+/** Their URLs, which change with the content. */
+export interface Assets extends Readonly<Record<keyof typeof FILES, string>> {
   /** The icon as a data URL, which saves the page a request. */
   readonly icon: string
-  readonly iconFile: string
-  readonly sessionFrameScript: string
-  readonly formPostScript: string
-  readonly fragmentPostScript: string
-  readonly logoutFramesScript: string
-  readonly passkeyScript: string
-  readonly factorStylesheet: string
-  readonly docsStylesheet: string
-  readonly script: string
-  readonly docsScript: string
   /** Serves the files from memory, below `/resources/`. */
   serve(app: FastifyInstance): void
 }
@@ -91,21 +95,11 @@ export function loadAssets(folder: string, basePath: string): Assets {
     if (!asset) throw new Error(`${folder} has no ${name}`)
     return asset
   }
-  const urlOf = (name: string): string => `${basePath}/resources/${name}?v=${find(name).tag}`
-  const icon = find('icon.svg')
+  const urls = Object.entries(FILES).map(([key, name]) => [key, `${basePath}/resources/${name}?v=${find(name).tag}`])
+  const icon = find(FILES.iconFile)
   return {
-    stylesheet: urlOf(STYLESHEET),
+    ...(Object.fromEntries(urls) as Record<keyof typeof FILES, string>), // whose keys are those of FILES
     icon: `data:${icon.type};base64,${icon.content.toString('base64')}`,
-    iconFile: urlOf('icon.svg'),
-    sessionFrameScript: urlOf('session-frame.js'),
-    formPostScript: urlOf('form-post.js'),
-    fragmentPostScript: urlOf('fragment-post.js'),
-    logoutFramesScript: urlOf('logout-frames.js'),
-    passkeyScript: urlOf('passkeys.js'),
-    factorStylesheet: urlOf('factors.css'),
-    docsStylesheet: urlOf('docs.css'),
-    script: urlOf('latchkey.js'),
-    docsScript: urlOf('docs.js'),
     serve(app) {
       for (const asset of assets) {
         serveAt(app, `/resources/${asset.name}`, asset)

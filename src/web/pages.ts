@@ -15,6 +15,7 @@ import type { Texts } from '../pages/texts/texts.ts'
 import { embeddedLogos, logoUrls } from '../pages/parts/logos.ts'
 import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
+import type { Assets } from './assets.ts'
 import type { Csrf } from './sessions/csrf.ts'
 import { framePolicies, pageHeaders, securityHeaders } from './headers.ts'
 import { languageOf, languageOfUser } from './language.ts'
@@ -41,20 +42,6 @@ export interface PageWriter {
     reply: FastifyReply,
     error: { status: number; description: string; code?: string },
   ): Promise<FastifyReply>
-}
-
-/** Versioned URLs of the stylesheet and scripts, and the icon as a `data:` URL. */
-interface Assets {
-  readonly stylesheet: string
-  readonly icon: string
-  readonly script: string
-  readonly formPostScript: string
-  readonly fragmentPostScript: string
-  readonly logoutFramesScript: string
-  readonly passkeyScript: string
-  readonly factorStylesheet: string
-  /** Scripts of the session management frames. */
-  readonly sessionFrameScript: string
 }
 
 const NO_BRANDING: Branding = {}
