@@ -133,7 +133,7 @@ function sentSchema(member: Setting | Section, sent: Sent): JsonSchema {
 export function shownSettingsSchema({ members, about }: Section): JsonSchema {
   const shown = Object.entries(members).filter(([, member]) => 'members' in member || member.secret !== true)
   const isAlwaysThere = (member: Setting | Section): boolean =>
-    'members' in member ? member.optional !== true : member.unset !== undefined && member.secret === undefined
+    member.optional !== true && ('members' in member || (member.unset !== undefined && member.secret === undefined))
   return {
     type: 'object',
     additionalProperties: false,
@@ -151,7 +151,7 @@ function shownSchema(member: Setting | Section): JsonSchema {
   if (member.dropped === 'always') return { const: member.unset }
   const schema = { ...schemaOf(member.kind, 'output'), ...member.schema }
   return {
-    ...(member.unset === null ? orNull(schema) : schema),
+    ...(member.unset === null && !member.optional ? orNull(schema) : schema),
     ...(member.about !== undefined && { description: member.about }),
   }
 }

@@ -29,6 +29,8 @@ export interface Setting {
   readonly needs: string
   /** The default, also meant by null in a request; without one, an unset setting is not shown. */
   readonly unset?: unknown
+  /** Whether it is omitted from the output while it is unset, although it has a default. */
+  readonly optional?: true
   /** Whether null is refused. */
   readonly notNull?: true
   /** `always`: accepted, not stored, and shown as `unset`. `when default`: not stored if equal to `unset`. */
@@ -164,7 +166,8 @@ function showSection(described: Section, kept: JsonRecord): JsonRecord | null | 
 
 function showMember(member: Setting | Section, kept: unknown): unknown {
   if (isSection(member)) return showSection(member, isJsonRecord(kept) ? kept : {})
-  return member.dropped === 'always' ? member.unset : (kept ?? member.unset)
+  if (member.dropped === 'always') return member.unset
+  return kept ?? (member.optional ? undefined : member.unset)
 }
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)

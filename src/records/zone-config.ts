@@ -11,7 +11,7 @@ import { PROTOCOLS } from './protocols.ts'
 import type { Protocol } from './protocols.ts'
 import { section, setting } from './settings.ts'
 import { FACTOR_METHODS } from './user.ts'
-import type { SettingsOf } from './settings.ts'
+import type { Setting, SettingsOf } from './settings.ts'
 
 /** Which users must prove a second factor: none, those who have one, all, or members of some groups. */
 export const REQUIREMENTS = ['off', 'optional', 'required', 'groups'] as const
@@ -68,6 +68,9 @@ const strings = <const U>(unset: U, { about, pattern }: { about?: string; patter
     ...(about !== undefined && { about }),
     ...(pattern !== undefined && { schema: { items: { type: 'string', pattern } } }),
   })
+
+/** Omitted from answers while it is unset, as in UAA; null is accepted. */
+const optional = <const S extends Setting>(described: S) => ({ ...described, optional: true }) as const
 
 /** What the name of a group is. */
 const GROUP_NAME = { type: 'string', pattern: '^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$', maxLength: 255 }
@@ -227,8 +230,8 @@ export const zoneConfigSettings = (serviceName: string) =>
           requestSigned: flag(true),
           wantAssertionSigned: flag(true),
           disableInResponseToCheck: flag(false),
-          entityID: string(null, { about: "Absent: the server's, with the subdomain and a dot before it." }),
-          activeKeyId: string(null),
+          entityID: optional(string(null, { about: "Absent: the server's, with the subdomain and a dot before it." })),
+          activeKeyId: optional(string(null)),
         },
       }),
       corsPolicy: section({
@@ -245,7 +248,7 @@ export const zoneConfigSettings = (serviceName: string) =>
               passwd: string(null, { pattern: LINK }),
             },
           }),
-          homeRedirect: string(null, { pattern: LINK }),
+          homeRedirect: optional(string(null, { pattern: LINK })),
           logout: section({
             members: {
               redirectUrl: string('/login', { pattern: LINK }),
@@ -312,7 +315,7 @@ export const zoneConfigSettings = (serviceName: string) =>
       userConfig: section({
         members: {
           defaultGroups: groupNames(standardDefaultGroups(serviceName), 'Groups that every user has.'),
-          allowedGroups: groupNames(null, 'When set, users have only these groups and the default ones.'),
+          allowedGroups: optional(groupNames(null, 'When set, users have only these groups and the default ones.')),
           maxUsers: number(-1, { min: -(2 ** 31) }), // -1 is no limit; other negative numbers are refused elsewhere
           checkOriginEnabled: flag(false),
           allowOriginLoop: flag(true),
@@ -409,7 +412,7 @@ export const zoneConfigSettings = (serviceName: string) =>
           patternErrorMessage: 'must begin with https:// or http://, without query and fragment',
         },
       }),
-      defaultIdentityProvider: string(null, { about: 'Origin of the provider used by default.' }),
+      defaultIdentityProvider: optional(string(null, { about: 'Origin of the provider used by default.' })),
       require_nonce: flag(undefined, 'Whether every authorization request that returns an ID token must have a nonce.'),
     },
   })

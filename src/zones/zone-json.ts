@@ -47,8 +47,9 @@ function shownSamlKeys({ samlConfig = {} }: ZoneConfig): JsonRecord {
   const keys = samlConfig.keys ?? {}
   const shown = Object.entries(keys).map(([id, { certificate }]) => [id, { certificate }] as const)
   const legacy = Object.hasOwn(keys, LEGACY_SAML_KEY) ? keys[LEGACY_SAML_KEY] : undefined
+  const activeKeyId = samlActiveKeyId(samlConfig)
   return {
-    activeKeyId: samlActiveKeyId(samlConfig) ?? null,
+    ...(activeKeyId !== undefined && { activeKeyId }),
     keys: Object.fromEntries(shown),
     ...(legacy && { certificate: legacy.certificate }),
   }

@@ -45,14 +45,11 @@ const DEFAULTS = {
     requestSigned: true,
     wantAssertionSigned: true,
     disableInResponseToCheck: false,
-    entityID: null,
-    activeKeyId: null,
     keys: {},
   },
   corsPolicy: { xhrConfiguration: CORS, defaultConfiguration: CORS },
   links: {
     selfService: { selfServiceLinksEnabled: true, signup: null, passwd: null },
-    homeRedirect: null,
     logout: {
       redirectUrl: '/login',
       redirectParameterName: 'redirect',
@@ -78,12 +75,10 @@ const DEFAULTS = {
       'user_attributes',
       'svc.offline_token',
     ],
-    allowedGroups: null,
     maxUsers: -1,
     checkOriginEnabled: false,
     allowOriginLoop: true,
   },
-  defaultIdentityProvider: null,
 }
 
 /** Every member with a value other than its default, except keys and the issuer, which requires one. */
@@ -563,12 +558,14 @@ for (const mode of MODES) {
   })
 }
 
-/** The defaults overridden by the sent members; null stands for the default. */
+/** The defaults overridden by the sent members; null stands for the default, or for an absent member. */
 function merged(usual: unknown, sent: unknown): unknown {
   if (sent === undefined || sent === null) return usual
   if (typeof sent !== 'object' || Array.isArray(sent)) return sent
   const names = new Set([...Object.keys(Object(usual)), ...Object.keys(sent)])
   return Object.fromEntries(
-    [...names].map(name => [name, merged(Reflect.get(Object(usual), name), Reflect.get(sent, name))]),
+    [...names]
+      .map(name => [name, merged(Reflect.get(Object(usual), name), Reflect.get(sent, name))] as const)
+      .filter(([, value]) => value !== undefined),
   )
 }
