@@ -239,6 +239,19 @@ describe('Page in a browser', () => {
     }
   })
 
+  it('wraps the badge of a device, never the name for it', async () => {
+    for (const language of LANGUAGES) {
+      const { page } = await open({ viewport: phone, locale: language })
+      await page.goto(`${base}/${language}/profile`)
+      const lines = await page.evaluate<readonly number[]>(`(() => {
+        const names = [...document.querySelectorAll('.devices h3:has(.badge) bdi')]
+        return names.map(name => new Set([...name.getClientRects()].map(({ top }) => Math.round(top))).size)
+      })()`)
+      assert.deepEqual(lines, [1], language)
+      await page.context().close()
+    }
+  })
+
   it('hyphenates words only at large text size on a phone', async () => {
     const { page } = await open({ viewport: phone, locale: 'de' })
     await page.goto(`${base}/de/profile`)

@@ -1,7 +1,7 @@
 // The layout of every page, and the only place that creates a complete document. Pages are pure functions from typed props to
 // `Html`: they do not access requests, sessions or the database. There is no script and no style
-// inside a document, so that the strictest content security policy applies; everything works without the script and the
-// stylesheet that it names.
+// inside a document, so that it works under the strictest content security policy; everything works without the script
+// and the stylesheet that it names.
 import { html } from '../../base/html.ts'
 import type { Html } from '../../base/html.ts'
 import type { Branding } from '../../model/zones/zone.ts'
