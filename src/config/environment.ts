@@ -33,7 +33,11 @@ const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
  * the variables in it, such as `HOME`, programs would miss their own settings.
  */
 export const isSecret = (key: string, text: string): boolean =>
-  !(key === 'database' && text.startsWith('sqlite:')) && key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member))
+  !(key === 'database' && text.startsWith('sqlite:')) &&
+  (PROVIDER_AS_TEXT.test(key) || key.split(/[.[\]]+/).some(member => SECRET_MEMBERS.has(member)))
+
+/** The settings of a provider, where they are JSON in a string. */
+const PROVIDER_AS_TEXT = /\bidentity_providers\[\d+\]\.config$/
 
 /** Whether the file itself has a secret in this text, at this key: not where a variable stands for it, unless by its default. */
 export function isWrittenSecret(key: string, text: string): boolean {

@@ -198,6 +198,7 @@ describe('The master key', () => {
       DB_PASSWORD: 'secret one',
       MAIL: 'secret two',
       SHARED: 'secret three',
+      IN_TEXT: 'secret six',
       PGPASSWORD: 'secret four',
       LATCHKEY_DATABASE: 'postgres://u:secret-five@db.example/x',
     }
@@ -208,7 +209,8 @@ smtp: { host: mail.example, from: id@example.org, secure: true, user: u, passwor
 bootstrap:
   groups: [{ displayName: '\${KEY}' }]
   identity_providers: [{ type: oidc1.0, originKey: a, name: A, config: {
-    issuer: 'https://a.example', relyingPartyId: b, tokenKey: '\${SHARED}' } }]`
+    issuer: 'https://a.example', relyingPartyId: b, tokenKey: '\${SHARED}' } },
+    { type: oidc1.0, originKey: b, name: B, config: '{"relyingPartySecret":"\${IN_TEXT}"}' }]`
     const config = await loadText(folder, file, { env })
     assert.equal((await masterKeysFor(config, random))[0]?.toString('hex'), hex)
     const seen = readFileSync(join(folder, 'seen'), 'utf8')
