@@ -1,5 +1,5 @@
 /** A map of at most `max` entries, 1 or more: a further one displaces the one that was set the longest ago. */
-export class LatestMap<K, V> extends Map<K, V> {
+export class LatestMap<V> extends Map<string, V> {
   readonly #max: number
 
   constructor(max: number) {
@@ -7,12 +7,11 @@ export class LatestMap<K, V> extends Map<K, V> {
     this.#max = max
   }
 
-  override set(key: K, value: V): this {
+  override set(key: string, value: V): this {
     this.delete(key) // it becomes the last one
-    for (const oldest of this.keys()) {
-      if (this.size < this.#max) break
-      this.delete(oldest)
-    }
+    // Only when it is full: the first key is found by passing all that were deleted before it.
+    const [oldest] = this.size >= this.#max ? this.keys() : []
+    if (oldest !== undefined) this.delete(oldest)
     return super.set(key, value)
   }
 }

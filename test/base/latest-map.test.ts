@@ -4,7 +4,7 @@ import { LatestMap } from '../../src/base/latest-map.ts'
 
 describe('LatestMap', () => {
   it('displaces the entry that was set the longest ago', () => {
-    const map = new LatestMap<string, number>(2).set('a', 1).set('b', 2).set('c', 3)
+    const map = new LatestMap<number>(2).set('a', 1).set('b', 2).set('c', 3)
     assert.deepEqual(
       [...map],
       [
@@ -15,7 +15,7 @@ describe('LatestMap', () => {
   })
 
   it('counts an entry that is set again as the latest, and keeps the others', () => {
-    const map = new LatestMap<string, number>(2).set('a', 1).set('b', 2).set('a', 3)
+    const map = new LatestMap<number>(2).set('a', 1).set('b', 2).set('a', 3)
     assert.deepEqual(
       [...map],
       [
@@ -33,7 +33,7 @@ describe('LatestMap', () => {
   })
 
   it('does not count a read', () => {
-    const map = new LatestMap<string, number>(2).set('a', 1).set('b', 2)
+    const map = new LatestMap<number>(2).set('a', 1).set('b', 2)
     assert.equal(map.get('a'), 1)
     assert.deepEqual([...map.set('c', 3).keys()], ['b', 'c'])
   })

@@ -20,7 +20,7 @@ const MAX_KEYS = 10_000
 
 /** See `Breaker`. */
 export function createBreaker({ clock }: { clock: Clock }): Breaker {
-  const failing = new LatestMap<string, { readonly failures: number; readonly triedAt: Date }>(MAX_KEYS)
+  const failing = new LatestMap<{ readonly failures: number; readonly triedAt: Date }>(MAX_KEYS)
   return {
     admits(key) {
       const state = failing.get(key)

@@ -14,7 +14,7 @@ export interface TlsTrust {
 
 /** Creating a context costs as much as a handshake, so the most recently used ones are cached. */
 const MAX_CONTEXTS = 100
-const contexts = new LatestMap<string, SecureContext>(MAX_CONTEXTS)
+const contexts = new LatestMap<SecureContext>(MAX_CONTEXTS)
 
 /** Verifies the certificate against the address's host, a name or an IP address. */
 export async function secured(

@@ -105,7 +105,7 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
 
 /** Refuses a client with too many pending requests; recounts them periodically. */
 function createKeptCounts({ store, clock }: Pick<OAuthDeps, 'store' | 'clock'>) {
-  const counts = new LatestMap<string, { readonly at: Date; kept: number }>(MAX_COUNTED)
+  const counts = new LatestMap<{ readonly at: Date; kept: number }>(MAX_COUNTED)
   return async (zone: Zone, { clientId }: Client): Promise<void> => {
     const key = JSON.stringify([zone.id, clientId])
     let counted = counts.get(key)

@@ -53,7 +53,7 @@ type Queue = ((mayRun: boolean) => void)[]
 
 /** One instance serves the process. */
 export function createHostSlots({ clock }: { readonly clock: Clock }): HostSlots {
-  const paces = new LatestMap<string, Pace>(MAX_SERVERS)
+  const paces = new LatestMap<Pace>(MAX_SERVERS)
   const servers = new Map<string, { running: number; readonly queue: Queue }>()
   const attempts = new Set<Attempt>() // under way
   const firstAttempts = new Map<string, Queue>() // by zone, of servers that have not been late

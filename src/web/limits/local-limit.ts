@@ -25,7 +25,7 @@ interface Window {
 
 /** Counts one limit. */
 export function createLocalLimit(clock: Clock, { max, seconds, keys }: LocalAllowance): LocalLimit {
-  const windows = new LatestMap<string, Window>(keys)
+  const windows = new LatestMap<Window>(keys)
 
   /** Milliseconds left of a window; 0 if it is over, or began in the future because the clock was set back. */
   function remaining(since: number, now: number): number {

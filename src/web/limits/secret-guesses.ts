@@ -23,7 +23,7 @@ export function createSecretGuesses({
 }): SecretGuesses {
   const { wrongClientSecrets, wrongClientSecretsAt } = limits
   const salt = random.hex(32)
-  const lastWrong = new LatestMap<string, string>(MAX_KEYS)
+  const lastWrong = new LatestMap<string>(MAX_KEYS)
   const underWay = new Map<string, Promise<boolean>>()
 
   function isAnother(key: string, wrong: string): boolean {

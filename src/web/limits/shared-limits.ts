@@ -156,7 +156,7 @@ function createSharedLimit({ name, clock, reports, onRefusal }: LimitDeps, allow
 
 /** The windows of one limit by key: a bounded number, of which only some are shared with other processes. */
 function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allowance, time: () => number) {
-  const windows = new LatestMap<string, Window>(keys)
+  const windows = new LatestMap<Window>(keys)
   let latestEnd = 0
   let shared = { until: 0, count: 0 }
 

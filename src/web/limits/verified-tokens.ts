@@ -14,7 +14,7 @@ export interface VerifiedTokens {
 
 /** Stores the digests of the tokens. */
 export function createVerifiedTokens(): VerifiedTokens {
-  const zones = new LatestMap<string, string>(MAX_TOKENS)
+  const zones = new LatestMap<string>(MAX_TOKENS)
   return {
     zoneOf: token => zones.get(digest(token)),
     add: (token, zoneId) => void zones.set(digest(token), zoneId),
