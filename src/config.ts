@@ -189,7 +189,7 @@ async function readSettings(
     cors: corsOf(file.cors, problems),
     settings: settingsOf(file, { compatibility, problems }),
     pageSettings: pageSettingsOf(file, problems),
-    policies: policiesOf(file, problems),
+    policies: policiesOf(file, { compatibility, problems }),
     ...(rateLimit && { rateLimit }),
     operations: operationsOf(file, folder, problems),
     log: logOf(file.log, problems),

@@ -25,6 +25,17 @@ authentication:
     assert.equal(settings.plainBasicCredentials, true)
   })
 
+  for (const lengths of ['minLength: 300, maxLength: 0', 'maxLength: 8', 'minLength: 255']) {
+    it(`accept ${lengths}`, async () => {
+      await load(`password: { policy: { global: { ${lengths} } } }`)
+      await load(`compatibility: uaa\npassword: { policy: { global: { ${lengths}, requireDigit: 1 } } }`)
+    })
+  }
+
+  it('have no minimum by default in uaa', async () => {
+    await load('compatibility: uaa\npassword: { policy: { global: { maxLength: 4 } } }')
+  })
+
   for (const { name, text, want } of [
     {
       name: 'negative numbers and strings',
@@ -35,6 +46,16 @@ authentication:
       name: 'impossible password lengths',
       text: 'password: { policy: { global: { minLength: 50, maxLength: 10 } } }',
       want: /^password\.policy\.global\.minLength: must not be greater than maxLength$/,
+    },
+    {
+      name: 'a minimum beyond the usual maximum',
+      text: 'password: { policy: { global: { minLength: 300 } } }',
+      want: /^password\.policy\.global\.minLength: must not be greater than maxLength, by default 255$/,
+    },
+    {
+      name: 'a maximum below the usual minimum',
+      text: 'password: { policy: { global: { maxLength: 7 } } }',
+      want: /^password\.policy\.global\.maxLength: must not be less than minLength, by default 8$/,
     },
     {
       name: 'unknown rules',

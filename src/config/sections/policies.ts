@@ -1,5 +1,8 @@
 // The keys `password.policy.global` and `authentication.policy.global`, as in UAA: the policies of every zone whose internal
 // provider has none of its own.
+import { behaviourOf } from '../../model/compatibility.ts'
+import type { CompatibilityMode } from '../../model/compatibility.ts'
+import { DEFAULT_MAX_LENGTH } from '../../model/users/password-policy.ts'
 import { DEFAULT_LOCKOUT } from '../../model/zones/identity-provider.ts'
 import type { GlobalPolicies, LockoutPolicy } from '../../model/zones/identity-provider.ts'
 import { MAX_SECONDS } from '../../records/kinds.ts'
@@ -61,17 +64,35 @@ export const lockoutSchema = section('When failed sign-ins lock an account.', {
   global: section('For every zone whose internal provider has no lockoutPolicy.', counts(LOCKOUT)),
 })
 
-/** The policies, as far as their types are correct. */
-export function policiesOf(file: PoliciesFile, problems: Problems): GlobalPolicies {
+/** The policies, as far as their types are correct; reports lengths that no password has. */
+export function policiesOf(
+  file: PoliciesFile,
+  { compatibility, problems }: { readonly compatibility: CompatibilityMode; readonly problems: Problems },
+): GlobalPolicies {
   const passwordPolicy = problems.hasValidTypes('password') ? file.password?.policy?.global : undefined
-  if (passwordPolicy && (passwordPolicy.minLength ?? 0) > (passwordPolicy.maxLength ?? Infinity)) {
-    problems.add('password.policy.global.minLength', 'must not be greater than maxLength')
-  }
+  if (passwordPolicy) checkLengths(passwordPolicy, behaviourOf(compatibility).minPasswordLength, problems)
   const lockout = problems.hasValidTypes('authentication') ? file.authentication?.policy?.global : undefined
   return {
     ...(passwordPolicy && { passwordPolicy: { ...passwordPolicy } }),
     ...(lockout && { lockoutPolicy: lockoutOf(lockout) }),
   }
+}
+
+function checkLengths(
+  { minLength, maxLength }: { readonly minLength?: number; readonly maxLength?: number },
+  defaultMin: number,
+  problems: Problems,
+): void {
+  const max = maxLength ?? DEFAULT_MAX_LENGTH
+  if (max === 0 || (minLength ?? defaultMin) <= max) return // 0: no limit
+  const key = 'password.policy.global'
+  if (minLength === undefined)
+    problems.add(`${key}.maxLength`, `must not be less than minLength, by default ${defaultMin}`)
+  else
+    problems.add(
+      `${key}.minLength`,
+      `must not be greater than maxLength${maxLength === undefined ? `, by default ${max}` : ''}`,
+    )
 }
 
 const lockoutOf = ({

@@ -24,7 +24,8 @@ export interface PasswordPolicy {
 
 type PolicyDefaults = Pick<Behaviour, 'minPasswordLength' | 'refuseGuessablePasswords'>
 
-const DEFAULT_MAX_LENGTH = 255
+/** The maximum length of a password where a policy has none. */
+export const DEFAULT_MAX_LENGTH = 255
 
 /** The provider's policy; missing or invalid members have their defaults. */
 export function passwordPolicy(provider: IdentityProvider | undefined): PasswordPolicy {
