@@ -849,6 +849,13 @@ describe('readResponse', () => {
       )
       assert.equal(opened.mock.callCount(), 20)
     })
+
+    it('tries no key that nothing is encrypted for', async () => {
+      const xml = await response({ encrypts: { certificate: ours.certificate } })
+      const { privateKey: ec } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      const decryptionKeys = [...Array.from({ length: 20 }, () => ec), createPrivateKey(ours.privateKey)]
+      assert.equal(read(xml, { decryptionKeys }).nameId.value, 'person-1')
+    })
   })
 
   it('refuses a Signature next to EncryptedData', async () => {
