@@ -113,6 +113,7 @@ describe('readResponse', () => {
     { keyAlgorithm: SAML.oaep11, digest: 'sha256' },
     { keyAlgorithm: SAML.oaep11, digest: 'sha256', mask: 'sha256' },
     { keyAlgorithm: SAML.oaep11, digest: 'sha1', mask: 'sha512' },
+    { keyAlgorithm: SAML.oaep11, digest: 'sha1', mask: 'sha224' },
   ] as const
   for (const { keyAlgorithm, ...each } of hashes) {
     it(`accepts a key encrypted by ${keyAlgorithm} with ${Object.values(each).join(' and ')}`, async () => {
@@ -120,6 +121,19 @@ describe('readResponse', () => {
       assert.equal(read(await response({ encrypts })).nameId.value, 'person-1')
     })
   }
+
+  it('accepts the misspelled names of hashes that are in use', async () => {
+    for (const [hash, genuine, misspelled] of [
+      [{ digest: 'sha256' }, 'http://www.w3.org/2001/04/xmlenc#sha256', 'http://www.w3.org/2000/09/xmldsig#sha256'],
+      [{ digest: 'sha512' }, 'http://www.w3.org/2001/04/xmlenc#sha512', 'http://www.w3.org/2000/09/xmldsig#sha512'],
+      [{ mask: 'sha1' }, 'http://www.w3.org/2009/xmlenc11#mgf1sha1', 'http://www.w3.org/2001/04/xmlenc#MGF1withSHA1'],
+    ] as const) {
+      const encrypts = { certificate: ours.certificate, keyAlgorithm: SAML.oaep11, ...hash }
+      const xml = (await response({ encrypts })).replace(genuine, misspelled)
+      assert.ok(xml.includes(misspelled))
+      assert.equal(read(xml).nameId.value, 'person-1')
+    }
+  })
 
   it('uses SHA-1 for an encrypted key without DigestMethod', async () => {
     const xml = await response({ encrypts: { certificate: ours.certificate, digest: 'sha1' } })
@@ -979,6 +993,17 @@ describe('EncryptedID and EncryptedAttribute', () => {
     assert.deepEqual(read(response).attributes, attributes)
     // This prefix is not declared in signed content.
     refuses('decryption', () => read(around(idp.sign(reliant))))
+  })
+
+  it('may use the default namespace that the encrypted element declares', async () => {
+    const bare = await encrypting(plain(), name, { content: xml => xml.replaceAll('saml:', '') })
+    const declared = bare.replace(
+      /<saml:EncryptedID>(.*)<\/saml:EncryptedID>/s,
+      (_, data: string) => `<EncryptedID xmlns="${SAML.assertion}">${data}</EncryptedID>`,
+    )
+    assert.notEqual(declared, bare)
+    assert.equal(read(around(idp.sign(declared))).nameId.value, 'person-1')
+    refuses('decryption', () => read(around(idp.sign(bare))))
   })
 
   it('are decrypted with one of several keys, the same for all', async () => {
