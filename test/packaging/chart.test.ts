@@ -26,7 +26,7 @@ const given = (config: Readonly<Record<string, unknown>> = {}, more = {}): unkno
 
 const usersOfZone = (password: string): unknown => ({ id: 'z1', bootstrap: { users: [{ userName: 'ann', password }] } })
 
-const withProvider = (config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
+const withProvider = (config: string | Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => ({
   bootstrap: { identity_providers: [{ type: 'oidc1.0', originKey: 'corp', config }] },
 })
 
@@ -68,6 +68,10 @@ describe('Chart values', () => {
       name: 'a shared key of a provider, as JWK',
       values: given(withProvider({ tokenKey: '{"kty":"oct","k":"aGlkZGVu"}' })),
     },
+    {
+      name: 'a secret in the settings of a provider, as JSON',
+      values: given(withProvider('{"relyingPartyId": "a", "relyingPartySecret": "hidden"}')),
+    },
     { name: 'TLS in pods, where probes would fail', values: given({ listen: { tls: {} } }) },
     { name: 'a base URL without a host', values: given({ base_url: 'id.example.org' }) },
     { name: 'a misspelled value', values: given({}, { replica: 2 }) },
@@ -83,6 +87,11 @@ describe('Chart values', () => {
     const policy = { password: { policy: { global: { minLength: 12 } } } }
     const named = given({ bootstrap: { clients, identity_zones: [usersOfZone('${ANN}')] }, ...policy })
     assert.ok(accepts(named), JSON.stringify(accepts.errors))
+  })
+
+  it('may refer to variables in the settings of a provider, as JSON', () => {
+    const config = '{"relyingPartyId":"a","relyingPartySecret":"${CORP}","bindPassword":""}'
+    assert.ok(accepts(given(withProvider(config))), JSON.stringify(accepts.errors))
   })
 
   it('may contain public keys of providers', () => {
