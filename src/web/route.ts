@@ -40,6 +40,8 @@ export interface BearerDemand extends Partial<Rights> {
   readonly self?: string
   /** Whether the route is about the account of the token's user, regardless of scopes. */
   readonly ownAccount?: true
+  /** Whether the route is one for login servers, where UAA describes a missing token in other words. */
+  readonly forLoginServers?: true
 }
 
 /** Scopes or authorities; any one of them is sufficient. */

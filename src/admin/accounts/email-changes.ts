@@ -15,7 +15,7 @@ import type { AdminDeps } from '../deps.ts'
 /** `POST /email_verifications` and `POST /email_changes`. */
 export function emailChangeEndpoints(app: FastifyInstance, deps: AdminDeps): void {
   const { store, users, service, behaviour } = deps
-  const access = { by: 'bearer', scopes: ['oauth.login'], resource: 'oauth' } as const
+  const access = { by: 'bearer', scopes: ['oauth.login'], resource: 'oauth', forLoginServers: true } as const
   const errorHandler = refuseMalformed
 
   const verification = { config: { access, audience: 'api', body: 'json' }, errorHandler } as const

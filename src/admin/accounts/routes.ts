@@ -10,7 +10,8 @@ import { managementAccess } from '../resources/access.ts'
 import { denyMethods } from '../resources/denied.ts'
 
 function codeRoutes(service: Service) {
-  const access: Access = { by: 'bearer', scopes: [service.scope('admin'), 'oauth.login'], acrossZones: true }
+  const scopes = [service.scope('admin'), 'oauth.login']
+  const access: Access = { by: 'bearer', scopes, acrossZones: true, forLoginServers: true }
   return {
     // Each of the 65,536 characters may come as `\uXXXX`.
     'POST /Codes': { access, body: 'json', bodyLimit: 400 * 1024 },
@@ -51,7 +52,7 @@ export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void
 }
 
 function passwordRoutes(service: Service) {
-  const access = managementAccess(service, 'oauth.login')
+  const access: Access = { ...managementAccess(service, 'oauth.login'), forLoginServers: true }
   return {
     'POST /password_resets': { access, body: 'text' },
     'POST /password_change': { access, body: 'json' },

@@ -48,6 +48,10 @@ function isSelf({ bearer, params, zone }: FastifyRequest, parameter: string, beh
   return Reflect.get(Object(params), parameter) === bearer.user.id
 }
 
+const NO_TOKEN = 'Full authentication is required to access this resource'
+/** As UAA says it on some routes. See docs/compatibility.md, C6. */
+const UAA_NO_TOKEN = 'An Authentication object was not found in the SecurityContext'
+
 /** Verifies the token on routes with bearer access. */
 export interface BearerGate {
   /** Sets `request.bearer`; throws an `OAuthError` with a challenge. */
@@ -82,11 +86,11 @@ export function createBearerGate(deps: {
   }
 
   return {
-    async check(request, { resource, acrossZones, self, ownAccount, ...rights }) {
+    async check(request, { resource, acrossZones, self, ownAccount, forLoginServers, ...rights }) {
       const requestedZone = requestedZoneOf(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
-        const description = 'Full authentication is required to access this resource'
+        const description = forLoginServers && !behaviour.bareChallenge ? UAA_NO_TOKEN : NO_TOKEN
         const error = behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
         throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })
       }

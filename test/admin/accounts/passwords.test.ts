@@ -77,6 +77,28 @@ for (const mode of MODES) {
     }
     const EXPIRED = 'Sorry, your reset password link is no longer valid. Please request a new one'
 
+    it('describes a missing token as the reference does at every route for login servers', async () => {
+      const routes = ['/password_resets', '/password_change', '/email_verifications', '/email_changes', '/Codes']
+      const anonymous = [
+        ...routes.map(path => ({ path, method: 'POST', body: '{}', headers: JSON_TYPE })),
+        { path: '/Codes/x', method: 'GET' },
+      ]
+      const want =
+        mode === 'uaa'
+          ? 'An Authentication object was not found in the SecurityContext'
+          : 'Full authentication is required to access this resource'
+      for (const { path, ...request } of anonymous) {
+        const answer = await server.send(path, request)
+        assert.deepEqual(
+          [answer.status, answer.json()],
+          [401, { error: 'unauthorized', error_description: want }],
+          path,
+        )
+        const challenge = `Bearer realm="SVC/oauth", error="unauthorized", error_description="${want}"`
+        if (mode === 'uaa') assert.equal(answer.headers['www-authenticate'], challenge)
+      }
+    })
+
     // Covers POST /password_resets: response: code; user_id
     // Covers POST /password_change: code; new_password; response: user_id; username; email; code
     // Covers one-time codes: login after `/password_change`
