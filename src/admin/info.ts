@@ -164,6 +164,7 @@ export function infoEndpoint(app: FastifyInstance, { serverInfo, behaviour }: Ad
     config: { access: { by: 'anyone', because: 'it tells what the sign-in page shows' }, audience: 'open' },
     handler: async (request, reply) =>
       reply
+        .header('cache-control', 'no-store') // the settings and providers of a zone may change at any time
         .type('application/json;charset=UTF-8')
         .send(JSON.stringify(await serverInfo(request.zone, queryForm(request)))),
   })

@@ -22,6 +22,7 @@ describe('GET /info', () => {
           const answer = await server.send('/info', { headers: { accept } })
           assert.equal(answer.status, 200)
           assert.match(String(answer.headers['content-type']), /^application\/json\b/)
+          assert.equal(answer.headers['cache-control'], 'no-store')
           assert.deepEqual(answer.json(), {
             app: { version: mode === 'uaa' ? '77.18.0' : 'test' },
             zone_name: 'svc',
