@@ -16,7 +16,7 @@ import type { UnroutedAnswerSearch } from './route.ts'
 
 /** Allows or refuses cross-origin requests. */
 export interface Cors {
-  /** The first hook of every request, even without a route. Answers preflights and refuses requests itself. */
+  /** Hook for every request, even without a route, before any limit. Answers preflights and refuses requests itself. */
   readonly onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   /** Sets the CORS headers on the answer to a request that reached no hook, such as one with an invalid URL. */
   letRead(request: FastifyRequest, reply: FastifyReply): Promise<void>

@@ -5,8 +5,8 @@ import type { Urls } from '../model/urls.ts'
 import { refusalHeaders } from './answers.ts'
 
 /**
- * Hook: hands over what has no route here. Must be the first one: all others run in the second router. Fails with an error of
- * `router`, which the next request calls again.
+ * Hook: hands over what has no route here. Only those of the connection may come before it: all others run in the second router.
+ * Fails with an error of `router`, which the next request calls again.
  */
 export function createHandOver({ router, urls }: { router: () => Promise<FastifyInstance>; urls: Urls }) {
   async function handOver(

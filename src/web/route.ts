@@ -102,7 +102,7 @@ declare module 'fastify' {
     readonly bearerSpaceOptional: boolean
     /** For challenges; see callers/resource-metadata-url.ts. */
     readonly resourceMetadata: string | undefined
-    /** The certificate of the caller, as a trusted proxy wrote it; see requests/client-certificate.ts. */
+    /** The certificate of the caller, as a trusted proxy wrote it, or of the connection; see requests/client-certificate.ts. */
     clientCertificate: string | undefined
     /** The verified token; set on routes with bearer access. */
     bearer: VerifiedToken | undefined

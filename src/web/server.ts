@@ -59,7 +59,7 @@ interface RouterOptions {
   readonly onFrameworkError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
-/** The HTTP server with its limits, without routes, and without other hooks than those of each connection. */
+/** The HTTP server with its limits, without routes, and without other hooks than those of connections and of all responses. */
 export function createHttpServer({
   tls,
   handOver,

@@ -1,4 +1,4 @@
-// Requests that are refused before routing, for every caller.
+// Requests that are refused whether or not there is a route, for every caller.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
