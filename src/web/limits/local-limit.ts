@@ -1,4 +1,5 @@
 // Counts by key in fixed windows, in this process only: for the limits that operators configure.
+import { addSeconds, isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { LatestMap } from '../../base/latest-map.ts'
 
@@ -19,7 +20,7 @@ interface LocalAllowance {
 }
 
 interface Window {
-  readonly since: number
+  readonly since: Date
   count: number
 }
 
@@ -27,22 +28,18 @@ interface Window {
 export function createLocalLimit(clock: Clock, { max, seconds, keys }: LocalAllowance): LocalLimit {
   const windows = new LatestMap<Window>(keys)
 
-  /** Milliseconds left of a window; 0 if it is over, or began in the future because the clock was set back. */
-  function remaining(since: number, now: number): number {
-    return now < since ? 0 : Math.max(0, since + seconds * 1000 - now)
-  }
-
   function secondsUntilRoom(key: string): number {
     if (max === 0) return seconds
     const window = windows.get(key)
-    if (!window || window.count < max) return 0
-    return Math.ceil(remaining(window.since, clock.now().getTime()) / 1000)
+    const now = clock.now()
+    if (!window || window.count < max || !isWithin(seconds, window.since, now)) return 0
+    return Math.ceil((addSeconds(window.since, seconds).getTime() - now.getTime()) / 1000)
   }
 
   function count(key: string): void {
-    const now = clock.now().getTime()
+    const now = clock.now()
     const window = windows.get(key)
-    if (window && remaining(window.since, now) > 0) window.count += 1
+    if (window && isWithin(seconds, window.since, now)) window.count += 1
     else windows.set(key, { since: now, count: 1 })
   }
 

@@ -2,6 +2,7 @@
 // only when that is a noticeable part of the limit: one user, or an address with few failures, costs no statement. Until
 // the report is answered the request waits, so that a process never lets through more than `unreportedOf` without asking.
 // While the database is unreachable, each process continues with the counts that it has, and counts locally.
+import { isWithin } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import { LatestMap } from '../../base/latest-map.ts'
 import type { Vault } from '../../base/secrets.ts'
@@ -58,7 +59,7 @@ export const unreportedOf = ({ max }: Allowance): number => Math.max(1, Math.flo
 /** Beyond it the oldest window is dropped, and further keys are not reported: callers must fill neither memory nor table. */
 const DEFAULT_MAX_KEYS = 10_000
 /** How long after a failure requests do not wait for the database. */
-const PAUSE_MS = 1000
+const PAUSE_SECONDS = 1
 /** How often a full window is read again: other processes may have undone counts. */
 const RECHECK_MS = 1000
 const GIVE_BACK_MS = 250
@@ -97,7 +98,7 @@ function createSharedLimit({ name, clock, reports, onRefusal }: LimitDeps, allow
   const { max } = allowance
   const unreported = unreportedOf(allowance)
   const time = (): number => clock.now().getTime()
-  const windows = createWindows(name, allowance, time)
+  const windows = createWindows(name, allowance, clock)
 
   const isFull = ({ known, added, returned }: Window): boolean => known + added - returned >= max
 
@@ -155,10 +156,11 @@ function createSharedLimit({ name, clock, reports, onRefusal }: LimitDeps, allow
 }
 
 /** The windows of one limit by key: a bounded number, of which only some are shared with other processes. */
-function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allowance, time: () => number) {
+function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allowance, clock: Clock) {
+  const time = (): number => clock.now().getTime()
   const windows = new LatestMap<Window>(keys)
   let latestEnd = 0
-  let shared = { until: 0, count: 0 }
+  let shared: { readonly since: Date; count: number } | undefined
 
   function find(key: string): Window | undefined {
     const window = windows.get(key)
@@ -181,10 +183,8 @@ function createWindows(limit: string, { seconds, keys = DEFAULT_MAX_KEYS }: Allo
     /** Whether the window has, or may have, a row. */
     share(window: Window): boolean {
       if (window.isShared) return true
-      const now = time()
-      if (now >= shared.until || shared.until > now + seconds * 1000) {
-        shared = { until: now + seconds * 1000, count: 0 }
-      }
+      const now = clock.now()
+      if (!shared || !isWithin(seconds, shared.since, now)) shared = { since: now, count: 0 }
       if (shared.count >= keys) return false
       shared.count += 1
       window.isShared = true
@@ -213,7 +213,7 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps): Repor
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   let next: { readonly windows: Set<Window>; readonly done: Promise<void> } | undefined
-  let pausedUntil = 0
+  let failedAt: Date | undefined
 
   async function send(batch: ReadonlySet<Window>): Promise<void> {
     const now = clock.now()
@@ -234,15 +234,14 @@ function createReports({ clock, store, vault, onError }: SharedLimitDeps): Repor
         window.returned -= returned
       }
     } catch (cause) {
-      pausedUntil = now.getTime() + PAUSE_MS
+      failedAt = now
       for (const window of windows) if (window.returned > window.added) reportLater(window)
       if (!(cause instanceof StoreUnavailable)) onError(cause)
     }
   }
 
   function report(window: Window): Promise<void> {
-    const now = clock.now().getTime()
-    if (now < pausedUntil && pausedUntil <= now + PAUSE_MS) {
+    if (isWithin(PAUSE_SECONDS, failedAt, clock.now())) {
       if (window.returned > window.added) reportLater(window)
       return Promise.resolve()
     }
