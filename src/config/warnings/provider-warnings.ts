@@ -1,15 +1,18 @@
+import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { isLoopbackHost } from '../../base/loopback.ts'
 import { addressKind } from '../../base/network-address.ts'
 import { JWT_BEARER } from '../../model/clients/grant-types.ts'
 import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import { providerFromJson } from '../../providers/provider-json.ts'
+import { providerTypes } from '../../providers/provider-types.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
-import type { Bootstrap, ZoneBootstrap } from '../records/records.ts'
+import { nearest } from '../nearest.ts'
+import type { Bootstrap, ProviderRecord, ZoneBootstrap } from '../records/records.ts'
 
 /**
- * Warnings about identity providers of the configuration with which sign-in is not possible yet, about groups of none, and about
- * issuers of several providers.
+ * Warnings about identity providers of the configuration with which sign-in is not possible yet, about settings without effect,
+ * groups of no provider, and issuers of several providers.
  */
 export async function providerWarnings(
   {
@@ -31,7 +34,10 @@ export async function providerWarnings(
       ...(definition.type === 'saml' ? metadataProblems(definition.config) : []),
       ...(directoryProblem === undefined ? [] : [`config: ${directoryProblem}`]),
     ]
-    warnings.push(...texts.map(text => `identity provider ${record.originKey}: it cannot be used: ${text}`))
+    warnings.push(
+      ...unknownSettings(record, serviceName).map(text => `identity provider ${record.originKey}: ${text}`),
+      ...texts.map(text => `identity provider ${record.originKey}: it cannot be used: ${text}`),
+    )
   }
   return [
     ...warnings,
@@ -40,6 +46,20 @@ export async function providerWarnings(
     ...issuerWarnings({ identityProviders, clients }, serviceName),
     ...identityZones.flatMap(zone => issuerWarnings(zone.bootstrap, serviceName)),
   ]
+}
+
+/** As the API, the start ignores settings that the type does not have; in a file they are usually mistyped. */
+function unknownSettings({ type, config }: ProviderRecord, serviceName: string): readonly string[] {
+  const described = providerTypes(serviceName).find(each => each.type === type)
+  const given = typeof config === 'string' ? parseJson(config) : config
+  if (!described || !isJsonRecord(given)) return []
+  const known = [...Object.keys(described.settings.members), 'additionalConfiguration']
+  return Object.keys(given)
+    .filter(name => !known.includes(name))
+    .map(name => {
+      const meant = nearest(name, known)
+      return `config.${name} has no effect${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    })
 }
 
 /** Several providers may share an issuer in browsers, but an assertion names no provider: it is refused (`invalid_grant`). */

@@ -10,7 +10,7 @@ const usable = {
   linkText: 'Partner',
 }
 
-async function warned(config: object): Promise<readonly string[]> {
+async function warned(config: object | string): Promise<readonly string[]> {
   const bootstrap = { identity_providers: [{ ...provider, config }] }
   const inZone = { identity_zones: [{ id: 'z1', subdomain: 'z1', name: 'Z', bootstrap }] }
   const load = async (of: object): Promise<readonly string[]> => {
@@ -27,6 +27,16 @@ it('warns of unusable identity providers, in every zone', async () => {
   const [first, second] = await warned({ ...usable, relyingPartyId: '', discoveryUrl: undefined })
   assert.match(first ?? '', /^identity provider partner: it cannot be used: config\.relyingPartyId: /)
   assert.match(second ?? '', /^identity provider partner: it cannot be used: config\.authUrl: /)
+})
+
+it('warns of settings that the type does not have', async () => {
+  const mistyped = { addShadowUserOnLogn: false, nothing: 1, additionalConfiguration: {} }
+  const want = [
+    'identity provider partner: config.addShadowUserOnLogn has no effect; did you mean addShadowUserOnLogin?',
+    'identity provider partner: config.nothing has no effect',
+  ]
+  assert.deepEqual(await warned({ ...usable, ...mistyped }), want)
+  assert.deepEqual(await warned(JSON.stringify({ ...usable, ...mistyped })), want)
 })
 
 it('warns of an unusable directory', async () => {
