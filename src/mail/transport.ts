@@ -108,16 +108,21 @@ export function createTransport(smtp: SmtpSettings, options?: TransportOptions):
     async send(mail, signal) {
       // nodemailer would read several addresses out of one text.
       if (!isMailAddress(mail.to)) return { outcome: 'refused', reason: UNUSABLE }
+      let connection: Opened | undefined
       try {
-        const connection = await (opened ??= open(smtp, options))
+        connection = await (opened ??= open(smtp, options))
         await connection.send(messageOf(smtp, mail), signal)
         return { outcome: 'sent' }
       } catch (error) {
-        return deliveryOf(error as Failure, (await opened)?.handedOver() ?? false) // of nodemailer
+        if (!connection) opened = undefined // it could not be loaded, for example without a free file descriptor
+        return deliveryOf(error as Failure, connection?.handedOver() ?? false) // of nodemailer
       }
     },
     close() {
-      void opened?.then(connection => connection.close())
+      void opened?.then(
+        connection => connection.close(),
+        () => {},
+      )
       opened = undefined
     },
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { registerHooks } from 'node:module'
 import { afterEach, describe, it } from 'node:test'
 import { connectionOptions, createTransport } from '../../src/mail/transport.ts'
 import type { Delivery, OutgoingMail, Transport, TransportOptions } from '../../src/mail/transport.ts'
@@ -72,6 +73,20 @@ describe('Delivery', () => {
     const transport = open(smtpAt(server.port))
     for (let i = 0; i < 5; i += 1) assert.deepEqual(await transport.send(mail, never), { outcome: 'sent' })
     assert.deepEqual([server.received.length, server.connections()], [5, 1])
+  })
+
+  it('is unavailable while the library cannot be loaded, and not longer', async () => {
+    const server = await serverWith({})
+    const transport = open(smtpAt(server.port))
+    const hooks = registerHooks({
+      resolve(specifier, context, next) {
+        if (specifier === 'nodemailer') throw new Error('EMFILE: too many open files')
+        return next(specifier, context)
+      },
+    })
+    const failed = await transport.send(mail, never).finally(() => hooks.deregister())
+    assert.deepEqual(failed, { outcome: 'unavailable', reason: 'EMFILE: too many open files' })
+    assert.deepEqual(await transport.send(mail, never), { outcome: 'sent' })
   })
 
   it('opens a new connection after close', async () => {
