@@ -735,6 +735,23 @@ describe('readResponse', () => {
     }
   })
 
+  it('requires exactly one of each part of EncryptedData and EncryptedKey', async () => {
+    const xml = await response({ encrypts: { certificate: ours.certificate } })
+    for (const prefix of ['e', 'xenc']) {
+      for (const part of ['EncryptionMethod', 'CipherData', 'CipherValue']) {
+        const name = `${prefix}:${part}`
+        const [found = ''] = new RegExp(`<${name}(?: [^>]*/>|[ >].*?</${name}>)`, 's').exec(xml) ?? []
+        assert.notEqual(found, '')
+        for (const instead of ['', found + found]) {
+          assert.throws(() => read(xml.replace(found, () => instead)), {
+            reason: 'decryption',
+            message: `there must be exactly one ${part}`,
+          })
+        }
+      }
+    }
+  })
+
   it('counts CDATA sections as nodes', async () => {
     const xml = (await response()).replace('</saml:Assertion>', `${'<![CDATA[a]]>'.repeat(2000)}</saml:Assertion>`)
     refuses('too-large', () => read(xml))
