@@ -444,6 +444,11 @@ for (const mode of MODES) {
         assert.equal(answer.status, 200)
         assert.match(answer.text, /signed out|sign in/i)
         assert.equal(await isSignedIn(browser), false)
+        const still = await signIn({ nameId: 'pat' })
+        const refused = await byRedirect(requestOf({ destination: null }))
+        assert.equal(refused.status, 400)
+        assert.match(refused.text, /You may still be signed in/)
+        assert.equal(await isSignedIn(still), true)
         await set(String(record.config['metaDataLocation']))
       })
 
@@ -470,6 +475,16 @@ for (const mode of MODES) {
         const own = await byRedirect(requestOf({ destination: there }), { host: Z1_HOST, path: Z1_PATH })
         assert.equal(own.status, 302)
         assert.equal(await isSignedIn(browser), false)
+      })
+
+      it('may name any address of the zone', async () => {
+        for (const destination of [`http://${Z1_HOST}${Z1_PATH}`, `${BASE}/z/z1${Z1_PATH}`]) {
+          const browser = server.browser(Z1_HOST)
+          await signIn({ nameId: 'pat', audiences: ['z1.latchkey'] }, { browser })
+          const answer = await byRedirect(requestOf({ destination }), { host: Z1_HOST, path: Z1_PATH })
+          assert.equal(answer.status, 302, answer.text)
+          assert.equal(await isSignedIn(browser), false)
+        }
       })
 
       it('answers Success for a deleted account', async () => {
@@ -839,3 +854,25 @@ for (const mode of MODES) {
     })
   })
 }
+
+describe('SAML single logout with an entity id that is a URN', () => {
+  it('takes requests to the address in the metadata', async () => {
+    const clock = createTestClock()
+    const to = { entityId: 'urn:example:sp', recipient: `${BASE}/saml/SSO/alias/urn%3Aexample%3Asp` }
+    const idp = createSamlIdp({ clock, to, key })
+    const identity_providers = [samlRecord(idp.metadata({ slo: SLO }), 'corp')]
+    const config = { bootstrap: { ...authorizeBootstrap, identity_providers }, saml: { entity_id: to.entityId } }
+    const server = await startServer({ clock, config })
+    try {
+      const [, destination = ''] =
+        /<md:SingleLogoutService Binding="[^"]*" Location="([^"]*)"/.exec((await server.send('/saml/metadata')).text) ??
+        []
+      assert.match(destination, /%3A/)
+      const form = { SAMLRequest: base64Of(idp.sign(idp.logoutRequest({ destination, nameId: 'pat' }))) }
+      const { xml } = messageIn(await server.send(new URL(destination).pathname, { form }), 'SAMLResponse')
+      assert.match(xml, /StatusCode Value="urn:oasis:names:tc:SAML:2\.0:status:Success"/)
+    } finally {
+      await server.stop()
+    }
+  })
+})
