@@ -278,6 +278,14 @@ const MODULES: readonly Module[] = [
   ['ensure-request-object-without-scope-fails', failing({ claims: { scope: undefined } }, 'invalid_request')],
   ['ensure-request-object-without-nonce-fails', failing({ claims: { nonce: undefined } }, 'invalid_request')],
   [
+    'a request for openid beside another separator than a blank, without nonce',
+    failing({ claims: { scope: 'profile,openid', nonce: undefined } }, 'invalid_request'),
+  ],
+  [
+    'a request whose scope has no word, which asks for all, without nonce',
+    failing({ claims: { scope: ',', nonce: undefined } }, 'invalid_request'),
+  ],
+  [
     'an OAuth request without openid and state',
     failing({ claims: { scope: 'profile', state: undefined } }, 'invalid_request'),
     ({ response }) => response === 'JARM',

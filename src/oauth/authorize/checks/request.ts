@@ -180,9 +180,9 @@ function requireSignedCode(context: AuthorizeContext, deps: OAuthDeps): void {
   if (!/^https:/i.test(asked.namedRedirectUri)) {
     throw refuse('invalid_request', 'The redirect_uri of this client must be https')
   }
-  const scopes = params.get('scope')?.split(' ')
-  if (!scopes) throw refuse('invalid_request', 'This client must send a scope')
-  const name = scopes.includes('openid') ? 'nonce' : 'state'
+  const scopes = found(asked.namedScopes)
+  if (scopes.length === 0) throw refuse('invalid_request', 'This client must send a scope')
+  const name = asksForOpenid(scopes) ? 'nonce' : 'state'
   if (params.get(name) === undefined) throw refuse('invalid_request', `This client must send a ${name}`)
   const isProven = asked.codeChallengeMethod === 'S256'
   if (!isProven && (source?.kind === 'pushed' || asked.codeChallengeMethod !== undefined)) {
@@ -204,11 +204,13 @@ export function readScope(context: AuthorizeContext, deps: OAuthDeps): void {
   }
 }
 
+const asksForOpenid = (scopes: readonly string[]): boolean => scopes.some(scope => scopeMatches(scope, 'openid'))
+
 /** Only a request for `openid` asks for an ID token (row A7): no user could make it valid. */
 export function requireOpenid(context: AuthorizeContext, deps: OAuthDeps): void {
   const { responseType, requestedScopes } = context.asked
   if (!found(responseType).has('id_token')) return
-  if (found(requestedScopes).some(scope => scopeMatches(scope, 'openid'))) return
+  if (asksForOpenid(found(requestedScopes))) return
   const description = 'An ID token requires the scope openid'
   throw refusal(context, deps, new OAuthError('invalid_scope', description, { rule: 'openid-scope' }))
 }
