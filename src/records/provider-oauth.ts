@@ -36,6 +36,7 @@ const jwtClientAuthentication = setting({
   ),
   needs: `true or an object of strings: ${KEY_MEMBERS.join(', ')}`,
   unset: null,
+  optional: true, // as in UAA
   secret: { member: 'key' },
   about:
     'How this server authenticates with a signed JWT: true for the active key of the zone, or a separate key. References are not resolved.',

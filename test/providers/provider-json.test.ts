@@ -130,7 +130,6 @@ describe('The returned config', () => {
       ...external,
       ...oauth,
       discoveryUrl: null,
-      jwtClientAuthentication: null,
       passwordGrantEnabled: false,
       setForwardHeader: false,
     },
