@@ -221,6 +221,11 @@ describe('Bootstrap records', () => {
       want: ['users[0].emails: must have at least 1 entries'],
     },
     {
+      name: 'a user with a blank e-mail address',
+      bootstrap: user({ emails: [{ value: ' ' }], origin: 'ldap' }),
+      want: ['users[0].emails[0].value: must not be empty'],
+    },
+    {
       name: 'a user with two e-mail addresses',
       bootstrap: user({ emails: [{ value: 'a@example.org' }, { value: 'b@example.org' }] }),
       want: ['users[0].emails: must have at most 1 entries'],

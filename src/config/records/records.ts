@@ -253,6 +253,7 @@ function checkUsers(items: readonly Item<UserRecord>[], { problems, service }: R
   for (const { record, key } of items) {
     if (record.groups?.some(name => name.trim() === '') === true)
       problems.add(`${key}.groups`, 'contains an empty name')
+    if (record.emails[0]?.value.trim() === '') problems.add(`${key}.emails[0].value`, 'must not be empty')
     if (originOf(record) !== service) continue // the rest is for accounts that sign in here
     if (!/^[\p{L}+0-9\-_.@'!]+$/u.test(record.userName)) {
       problems.add(`${key}.userName`, String.raw`Username must match pattern: [\p{L}+0-9+\-_.@'!]+`)
