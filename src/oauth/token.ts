@@ -125,7 +125,9 @@ async function grantTo(
   const proof = keepsProof && confirmation ? await deps.senders.unusedProof(context) : undefined
   let undo = (): Promise<void> => Promise.resolve()
   const undoOnFailure = (how: typeof undo): void => void (undo = how)
-  const asked = { ...context, client, params, clientAuthMethod, confirmation, proof, undoOnFailure }
+  let report = (): void => {}
+  const onIssued = (how: typeof report): void => void (report = how)
+  const asked = { ...context, client, params, clientAuthMethod, confirmation, proof, undoOnFailure, onIssued }
   const authorize = async (): Promise<Authorization> =>
     'server' in caller
       ? authorizeVouched(asked, caller.server, deps)
@@ -146,6 +148,7 @@ async function grantTo(
     await undo()
     throw cause
   })
+  report()
   return reply.type('application/json;charset=UTF-8').send(JSON.stringify(tokens))
 }
 

@@ -463,6 +463,19 @@ for (const mode of MODES) {
       assert.equal((await exchange({ audience: 'stock' })).status, 200)
     })
 
+    it('reports no exchange that is refused because the client requires a second factor', async () => {
+      const reported = (): number => server.events.filter(({ type }) => type === 'TokenExchangedEvent').length
+      const count = reported()
+      await setPolicy(server, { requirement: 'optional' })
+      await changeClient(server, 'cloud', { secondFactor: { requirement: 'required' } })
+      const answer = await exchange({ audience: 'stock' })
+      await setPolicy(server, { requirement: 'off' })
+      assert.equal(answer.json()['error'], 'mfa_required', answer.text)
+      assert.equal(reported(), count)
+      assert.equal((await exchange({ audience: 'stock' })).status, 200)
+      assert.equal(reported(), count + 1)
+    })
+
     it('returns no refreshable token', async () => {
       const { access_token: token } = tokensOf(await exchange({ audience: 'stock' }))
       assert.notEqual((await refresh(server, token, {}, ['cloud', 'secret'])).status, 200)

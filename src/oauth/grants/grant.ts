@@ -36,6 +36,8 @@ export interface GrantRequest extends RequestContext, DecidedRequest {
    * repeated request does not look like a reused code or token. A refusal by the grant undoes nothing.
    */
   readonly undoOnFailure: (undo: () => Promise<void>) => void
+  /** Registers what to report once the tokens are issued: other rules may still refuse what a grant decides. */
+  readonly onIssued: (report: () => void) => void
   /** The calling user's token; present only for grants with the caller `user-token`. */
   readonly bearer?: VerifiedToken | undefined
 }

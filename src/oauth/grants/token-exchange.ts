@@ -37,14 +37,16 @@ export const tokenExchange: Grant = {
     const { zone, client, remoteAddress } = request
     const { authorization, user, from, rule } = await authorizeByExchange(request, deps)
     const { scopes, actor: act } = authorization
-    deps.audit({
-      type: 'TokenExchangedEvent',
-      zoneId: zone.id,
-      principal: user.id,
-      clientId: client.clientId,
-      remoteAddress,
-      data: JSON.stringify({ from, for: rule.audience, mode: rule.mode, scopes, act }),
-    })
+    request.onIssued(() =>
+      deps.audit({
+        type: 'TokenExchangedEvent',
+        zoneId: zone.id,
+        principal: user.id,
+        clientId: client.clientId,
+        remoteAddress,
+        data: JSON.stringify({ from, for: rule.audience, mode: rule.mode, scopes, act }),
+      }),
+    )
     return authorization
   },
 }
