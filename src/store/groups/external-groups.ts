@@ -3,6 +3,7 @@ import { statement, statementOnce } from '../database.ts'
 import type { Database, Value } from '../database.ts'
 import { toExternalGroup, toExternalRow } from './group-rows.ts'
 import type { GroupStore } from './group-store.ts'
+import { nameOfGroup } from './nesting.ts'
 import { EXTERNAL_GROUP_COLUMNS, insertInto, list } from '../schema.ts'
 import type { ExternalGroupRow } from '../schema.ts'
 
@@ -32,17 +33,15 @@ export function createExternalGroups(
     },
     async listExternal(zoneId, { origin, externalGroup, startIndex, count }) {
       const args: Record<string, Value> = { zone_id: zoneId }
-      const conditions = ['external_groups.zone_id = :zone_id']
+      const conditions = ['zone_id = :zone_id']
       if (origin !== undefined) conditions.push('origin = :origin')
       if (externalGroup !== undefined) conditions.push('external_group = :external_group')
       if (origin !== undefined) args['origin'] = origin
       if (externalGroup !== undefined) args['external_group'] = externalGroup
-      const from = `from external_groups join groups on groups.zone_id = external_groups.zone_id and groups.id = group_id
-        where ${conditions.join(' and ')}`
+      const from = `from external_groups where ${conditions.join(' and ')}`
       const [total] = await db.read(statementOnce<{ total: number }>(`select count(*) as total ${from}`), args)
-      const columns = EXTERNAL_GROUP_COLUMNS.map(column => `external_groups.${column}`)
       const page = statementOnce<ExternalGroupRow & { display_name: string }>(
-        `select ${list(columns)}, display_name ${from}
+        `select ${list(EXTERNAL_GROUP_COLUMNS)}, ${nameOfGroup(':zone_id', 'external_groups.group_id')} as display_name ${from}
          order by external_group, display_name, origin limit :most offset :passed`,
       )
       const rows = await db.read(page, { ...args, most: count, passed: startIndex - 1 })

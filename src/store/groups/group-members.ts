@@ -4,7 +4,7 @@ import { statement } from '../database.ts'
 import type { Database } from '../database.ts'
 import { chunks, toGroup, toMember, withList } from './group-rows.ts'
 import type { GroupStore, MemberPage } from './group-store.ts'
-import { nameOfReached, reachedGroups } from './nesting.ts'
+import { groupIs, nameOfGroup, pairIn, reachedGroups } from './nesting.ts'
 import { toUser } from '../users/user-rows.ts'
 import { MAX_GROUPS_OF_USER, TooManyDetails } from '../users/user-store.ts'
 import { GROUP_COLUMNS, list, USER_COLUMNS } from '../schema.ts'
@@ -43,10 +43,10 @@ const OF_GROUPS = withList<GroupMemberRow>(
 )
 const OUTER = statement<{ zone_id: string; id: string }, GroupRow>(
   `select ${list(GROUP_COLUMNS.map(column => `groups.${column}`))} from group_nesting cross join groups
-   where groups.zone_id = group_nesting.zone_id and groups.id = outer_id and group_nesting.zone_id = :zone_id and inner_id = :id`,
+   where ${groupIs(':zone_id', 'outer_id')} and ${pairIn(':zone_id')} and inner_id = :id`,
 )
 const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_name: string }>(
-  `select display_name from (select ${nameOfReached(':zone_id')} as display_name
+  `select display_name from (select ${nameOfGroup(':zone_id', 'reached.group_id')} as display_name
      from (${reachedGroups(':zone_id', ':user_id')}) as reached) as named
    where display_name is not null order by display_name limit ${MAX_GROUPS_OF_USER + 1}`,
 )

@@ -46,6 +46,10 @@ const reaching = (condition: string, direction: keyof typeof STEPS = 'outward'):
  */
 export const pairIn = (zoneId: string): string => `${hide('group_nesting.zone_id')} = ${zoneId}`
 
+/** The condition for the group of this id where a statement searches for many, with the zone hidden as in `pairIn`. */
+export const groupIs = (zoneId: string, id: string): string =>
+  `${hide('groups.zone_id')} = ${zoneId} and groups.id = ${id}`
+
 /**
  * Selects the ids of the user's groups, direct and nested, each once. The cross join makes SQLite begin with the memberships, which
  * an index covers.
@@ -59,11 +63,11 @@ export const reachedGroups = (zoneId: string, userId: string): string =>
    and ${pairIn('group_members.zone_id')} and group_nesting.inner_id = group_members.group_id`
 
 /**
- * Selects the name of the group of a row of `reached`; null if there is none. Not by a join, which PostgreSQL may plan as a
- * comparison of each group of the zone with each that the user reaches, and with the zone hidden, as in `pairIn`.
+ * Selects the name of the group of this id; null if there is none. Not by a join, which PostgreSQL may plan as a comparison of each
+ * group of the zone with each that is searched.
  */
-export const nameOfReached = (zoneId: string): string =>
-  `(select groups.display_name from groups where ${hide('groups.zone_id')} = ${zoneId} and groups.id = reached.group_id)`
+export const nameOfGroup = (zoneId: string, id: string): string =>
+  `(select groups.display_name from groups where ${groupIs(zoneId, id)})`
 
 interface Pair {
   zone_id: string

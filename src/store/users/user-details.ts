@@ -5,7 +5,7 @@ import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
 import { isStorable, statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
-import { nameOfReached, pairIn } from '../groups/nesting.ts'
+import { nameOfGroup, pairIn } from '../groups/nesting.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
 import { MAX_DETAILS, MAX_GROUPS_OF_USER, TooManyDetails } from './user-store.ts'
 import type { GroupOfUser, UserStore } from './user-store.ts'
@@ -38,7 +38,7 @@ const STATEMENTS = SIZES.map(size => {
          where ${pairIn(':zone_id')} and inner_id = direct_ones.group_id
          limit 2 * :most)
        select user_id, group_id as id, display_name, direct from (
-         select user_id, group_id, max(direct) as direct, ${nameOfReached(':zone_id')} as display_name
+         select user_id, group_id, max(direct) as direct, ${nameOfGroup(':zone_id', 'reached.group_id')} as display_name
          from reached group by user_id, group_id) as named
        where display_name is not null order by display_name`,
     ),

@@ -3,11 +3,12 @@ import { isStorable, statement } from '../database.ts'
 import type { Database } from '../database.ts'
 import { chunks, withList } from '../groups/group-rows.ts'
 import type { GroupStore, NamedGroup } from '../groups/group-store.ts'
+import { nameOfGroup } from '../groups/nesting.ts'
 
+const NAME_OF_MAPPED = nameOfGroup(':zone_id', 'external_groups.group_id')
 const MAPPED = withList<{ id: string; display_name: string }>(
-  placeholders => `select distinct groups.id, groups.display_name from external_groups
-   join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
-   where external_groups.zone_id = :zone_id and origin = :origin and external_group in (${placeholders})`,
+  placeholders => `select distinct group_id as id, ${NAME_OF_MAPPED} as display_name from external_groups
+   where zone_id = :zone_id and origin = :origin and external_group in (${placeholders})`,
 )
 /**
  * Mappings whose text may be a DN that has another canonical form than this text, which `MAPPED` does not find. Two spaces next to
@@ -17,16 +18,16 @@ const ODDLY_MAPPED = statement<
   { zone_id: string; origin: string },
   { id: string; display_name: string; external_group: string }
 >(
-  `select groups.id, groups.display_name, external_group from external_groups
-   join groups on groups.zone_id = external_groups.zone_id and groups.id = external_groups.group_id
-   where external_groups.zone_id = :zone_id and origin = :origin and (
+  `select group_id as id, ${NAME_OF_MAPPED} as display_name, external_group from external_groups
+   where zone_id = :zone_id and origin = :origin and (
    external_group like '% ' || ' %'
    or ${['\\', '+', '#', ' ,', ', ', ' =', '= '].map(part => `external_group like '%${part}%' escape '~'`).join(' or ')})`,
 )
 const OUTER = withList<{ inner_id: string; display_name: string }>(
-  placeholders => `select inner_id, groups.display_name from group_nesting
-   join groups on groups.zone_id = group_nesting.zone_id and groups.id = outer_id
-   where group_nesting.zone_id = :zone_id and inner_id in (${placeholders})`,
+  placeholders => `select inner_id, display_name from (
+     select inner_id, ${nameOfGroup(':zone_id', 'outer_id')} as display_name from group_nesting
+     where zone_id = :zone_id and inner_id in (${placeholders})) as named
+   where display_name is not null`,
 )
 const DIRECT = statement<{ zone_id: string; user_id: string }, { group_id: string; origin: string }>(
   `select group_id, origin from group_members

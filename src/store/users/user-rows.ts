@@ -1,6 +1,6 @@
 // Reads a user and its groups in one statement, for code that needs both on every request.
 import type { User } from '../../model/users/user.ts'
-import { nameOfReached, reachedGroups } from '../groups/nesting.ts'
+import { nameOfGroup, reachedGroups } from '../groups/nesting.ts'
 import { rowMapping } from '../../records/record.ts'
 import { userFields } from '../../records/user.ts'
 import { statement } from '../database.ts'
@@ -23,7 +23,7 @@ const unescaped = (text: string): string =>
   text.replace(/\\(.)/g, (_, character: string) => (character === 'p' ? '|' : character))
 
 const GROUPS = `(select string_agg(${escaped('display_name')}, '|')
-   from (select ${nameOfReached('users.zone_id')} as display_name
+   from (select ${nameOfGroup('users.zone_id', 'reached.group_id')} as display_name
      from (${reachedGroups('users.zone_id', 'users.id')} limit ${MAX_GROUPS_OF_USER + 1}) as reached) as some_groups)`
 
 /** Columns to select from `users` or a join with it, for `toJoinedUser`. */
