@@ -246,6 +246,20 @@ for (const mode of MODES) {
         }
       })
 
+      it('passes on the strings of a RelayState in JSON, of up to 2048 characters', async () => {
+        const kept = 'x'.repeat(2048 - JSON.stringify({ redirect: '' }).length)
+        for (const [relayState, want] of [
+          [JSON.stringify({ redirect: BYE, number: 1, object: {}, nothing: null }), [['redirect', BYE]]],
+          [JSON.stringify({ redirect: kept }), [['redirect', kept]]],
+          [JSON.stringify({ redirect: `${kept}x` }), []],
+          ['["redirect"]', []],
+        ] as const) {
+          const answer = await answerBy.post(server.browser(), idp.logoutResponse({ inResponseTo: '_a' }), relayState)
+          const { searchParams } = answer.location()
+          assert.deepEqual([...searchParams], [...want, ['state', 'a'], ['answered', 'true']])
+        }
+      })
+
       describe('sends no request', () => {
         const stays = async (browser: Browser): Promise<void> => {
           const answer = await signOut(browser)
