@@ -409,6 +409,20 @@ for (const mode of MODES) {
         )
       })
 
+      it('ends nothing of a user whose name is the same in another format', async () => {
+        const browser = await signIn({ nameId: 'pat', sessionIndex: 'f-1', format: SAML.persistentName })
+        for (const sessionIndexes of [[], ['f-1']]) {
+          for (const [format, isIn] of [
+            [SAML.emailName, true],
+            [SAML.persistentName, false],
+          ] as const) {
+            assert.equal(statusOf(await byRedirect(requestOf({ sessionIndexes, format }))), 'Success')
+            assert.equal(await isSignedIn(browser), isIn)
+          }
+          await signIn({ nameId: 'pat', sessionIndex: 'f-1', format: SAML.persistentName }, { browser })
+        }
+      })
+
       it('answers Success to an unknown session or user, and ends nothing', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'k-1' })
         for (const parts of [{ sessionIndexes: ['K-1'] }, { nameId: 'nobody' }, { nameId: 'PAT' }]) {
