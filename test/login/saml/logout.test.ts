@@ -734,6 +734,18 @@ for (const mode of MODES) {
         })
       })
 
+      it('is accepted although another provider sent one with the same id', async () => {
+        for (const by of [idp, other]) {
+          const xml = by.sign(by.logoutRequest({ destination: HERE, nameId: 'pat', id: '_of-both' }))
+          assert.equal(statusOf(await byPost(xml)), 'Success')
+        }
+      })
+
+      it('may have 128 kB', async () => {
+        const form = { SAMLRequest: base64Of(idp.sign(requestOf())), more: 'x'.repeat(120_000) }
+        assert.equal(statusOf(await server.send(PATH, { form })), 'Success')
+      })
+
       it('is accepted once from a provider with a clock ahead', async () => {
         const issueInstant = new Date(clock.now().getTime() + 60_000)
         const query = idp.redirectQuery('SAMLRequest', requestOf({ issueInstant, notOnOrAfter: null }))
@@ -873,8 +885,11 @@ for (const mode of MODES) {
 
         it('by HEAD, PUT or DELETE', async () => {
           const browser = await signIn({ nameId: 'pat' })
+          const signedWithin = idp.redirectQuery('SAMLRequest', idp.sign(requestOf()), { key: null })
           for (const method of ['HEAD', 'PUT', 'DELETE']) {
-            assert.ok((await server.send(`${PATH}?${signedQuery()}`, { method })).status >= 400)
+            for (const query of [signedQuery(), signedWithin]) {
+              assert.ok((await server.send(`${PATH}?${query}`, { method })).status >= 400)
+            }
           }
           assert.equal(await isSignedIn(browser), true)
         })
