@@ -23,18 +23,18 @@ export const explorerUrl = (basePath: string): string => `${basePath}${PATH}?v=$
 /** Serves the script. */
 export function explorerEndpoint(app: FastifyInstance): void {
   const access = { by: 'anyone', because: 'it is a part of a page' } as const
-  const etag = `"rapidoc-${EXPLORER_VERSION}"`
-
   app.get(PATH, { config: { access, audience: 'open', zone: false } }, async (request, reply) => {
+    const { headers } = request
+    const isCompressed = acceptsGzip(headers['accept-encoding'])
+    const etag = `"rapidoc-${EXPLORER_VERSION}${isCompressed ? '-gzip' : ''}"` // RFC 9110 §8.8.3.3: one for each encoding
     reply.headers({
       etag,
       'cache-control': cachingOf(request, EXPLORER_VERSION),
       vary: `${CORS_VARY}, Accept-Encoding`,
     })
-    const { headers } = request
     if (namesTag(headers['if-none-match'], etag)) return reply.status(304).send()
     reply.type('text/javascript; charset=utf-8')
-    if (acceptsGzip(headers['accept-encoding'])) {
+    if (isCompressed) {
       return reply.header('content-encoding', 'gzip').send(createReadStream(EXPLORER_FILE))
     }
     const { createGunzip } = await import('node:zlib') // nothing else at a start needs it, and it takes 4 ms

@@ -58,6 +58,10 @@ describe('API explorer script', () => {
     assert.equal((await read({ 'if-none-match': etag })).status, 304)
     const other = await read({ 'if-none-match': '"rapidoc-1"' })
     assert.equal(other.status, 200)
+    // A cache asks with the tags of all that it has, and would give a compressed script to a browser that cannot read it.
+    const compressed = await read({ 'if-none-match': etag, 'accept-encoding': 'gzip' })
+    assert.equal(compressed.status, 200, 'another encoding is another representation (RFC 9110 §8.8.3.3)')
+    await compressed.arrayBuffer()
     await other.body?.cancel() // unread, it would keep the connection and so the server open for more than a minute
   })
 
