@@ -41,7 +41,7 @@ async function authorizeByPassword(request: GrantRequest, deps: GrantDeps): Prom
 }
 
 /** The error descriptions when no single provider can verify the password. */
-export const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
+const NO_PROVIDER: Readonly<Record<NoProvider, string>> = {
   'unusable-hint':
     'The origin provided in the login_hint does not match an active Identity Provider, that supports password grant.',
   'provider-barred': PROVIDER_BARRED,

@@ -5,7 +5,7 @@ import { authorize, signedIn } from '../../support/authorize.ts'
 import { eventsOf } from '../../support/audit.ts'
 import { dpopKey, provenToken } from '../../support/dpop.ts'
 import { asking, explainConfig, explained, GRANTS, rulesOf } from '../../support/explain.ts'
-import { MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
+import { changeUser, MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -125,6 +125,30 @@ for (const mode of MODES) {
       const refused = await authorize(await signedIn(server), asked)
       assert.equal(refused.location().searchParams.get('error'), 'invalid_scope')
       assert.equal((await refusals()).length, before + 1)
+    })
+
+    it('records a refused sign-in with credentials at the authorization endpoint as at the token endpoint', async () => {
+      const client = await server.store.clients.find('svc', 'wild')
+      assert.ok(client)
+      const authorizedGrantTypes = ['implicit', 'password']
+      await server.store.clients.insert('svc', { ...client, clientId: 'direct', authorizedGrantTypes })
+      const signIn = (password: string) => {
+        const asked = { response_type: 'token', client_id: 'direct', redirect_uri: 'https://app.example/cb' }
+        const form = { ...asked, source: 'credentials', username: 'marissa', password }
+        return server.send('/oauth/authorize', { form, headers: { accept: 'application/json' } })
+      }
+      const before = (await refusals()).length
+      assert.equal((await signIn('wombat')).status, 401)
+      assert.equal((await refusals()).length, before, 'the sign-in has an event of its own')
+      await changeUser(server, 'marissa', { verified: false })
+      assert.equal((await signIn('koala')).status, 401)
+      await changeUser(server, 'marissa', { verified: true })
+      const { recorded } = await explained(server, { event: await newest() })
+      const { id } = await userNamed(server, 'marissa')
+      assert.deepEqual(
+        [recorded?.client_id, recorded?.principal, recorded?.refusal?.['rule']],
+        ['direct', id, 'account-not-verified'],
+      )
     })
 
     // Covers audit trail: TokenRefusedEvent

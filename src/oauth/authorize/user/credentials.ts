@@ -3,14 +3,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../../model/clients/client.ts'
 import { parseLoginHint } from '../../../model/sessions/login-hint.ts'
-import { OAuthError } from '../../../model/oauth-error.ts'
+import { concerning, OAuthError } from '../../../model/oauth-error.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { parseForm } from '../../../web/requests/form.ts'
 import { limitedSignIn } from '../../../web/limits/limits.ts'
 import { encodeForm, queryForm } from '../../../web/requests/query.ts'
 import { bodyForm, postedForm } from '../../../web/route.ts'
 import { acceptsTokens } from '../../grants/passcode.ts'
-import { NO_PROVIDER } from '../../grants/password.ts'
+import { noProvider } from '../../grants/password.ts'
 import { refused } from '../../grants/resource-owner.ts'
 import { readParams } from '../../params.ts'
 import { found } from '../context.ts'
@@ -66,10 +66,10 @@ export async function signInWithPassword(context: AuthorizeContext, deps: OAuthD
   )
   switch (result.outcome) {
     case 'no-provider':
-      throw unauthorized(NO_PROVIDER[result.reason])
+      throw asUnauthorized(noProvider(result.reason, deps))
     case 'refused': {
       const refusal = refused(result, deps)
-      throw refusal.error === 'mfa_required' ? refusal : unauthorized(refusal.message)
+      throw concerning(refusal.error === 'mfa_required' ? refusal : asUnauthorized(refusal), result.userId)
     }
     case 'signed-in':
       context.authenticatedUser = { user: result.user, amr: result.amr, acr: result.acr, authenticatedAt: clock.now() }
@@ -95,6 +95,9 @@ function formOf(request: FastifyRequest): Form {
 }
 
 const unauthorized = (description: string): OAuthError => new OAuthError('unauthorized', description)
+
+/** The same refusal under the code of this flow. */
+const asUnauthorized = ({ message, rule }: OAuthError): OAuthError => new OAuthError('unauthorized', message, { rule })
 
 /** The JSON in `credentials`, or the two fields; undefined unless both are non-empty strings. */
 function credentialsOf(body: Form): { userName: string; password: string } | undefined {
