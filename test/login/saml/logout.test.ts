@@ -852,6 +852,11 @@ for (const mode of MODES) {
           })
         }
 
+        it('and logs the provider that it names, and why', async () => {
+          await post(idp.sign(requestOf(), { key: otherKey }))
+          assert.match(server.refusals.at(-1) ?? '', /^logout from "corp": bad-signature: /)
+        })
+
         it('with a valid query after the one that the router reads', async () => {
           const browser = await signIn({ nameId: 'pat' })
           const forged = idp.redirectQuery('SAMLRequest', requestOf(), { key: null })

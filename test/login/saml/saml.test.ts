@@ -338,6 +338,11 @@ for (const mode of MODES) {
         for (const path of [CONSUMER, '/saml/SSO']) await assertRefused(await server.send(path), 400, UNREADABLE)
       })
 
+      it('gets no response into a URL where it is posted to the path of another protocol', async () => {
+        const page = await server.send('/login/callback/corp', { form: answerForm('<a/>', 'x') })
+        assert.deepEqual([page.status, page.headers['location']], [200, undefined])
+      })
+
       it('limits the body to half a megabyte', async () => {
         const form = { SAMLResponse: 'A'.repeat(600_000) }
         assert.equal((await server.send(CONSUMER, { form })).status, 413)

@@ -362,6 +362,16 @@ for (const mode of MODES) {
   })
 }
 
+it('The first page of a server has the links to its SAML providers', async () => {
+  const clock = createTestClock()
+  const server = await startServer({ clock, config: { bootstrap: samlBootstrap(clock) } })
+  try {
+    assert.match((await server.send('/login')).text, /saml-login-link/)
+  } finally {
+    await server.stop()
+  }
+})
+
 describe('An entity id that is a URL', () => {
   const clock = createTestClock()
   const entityId = 'http://login.example:8080/saml'
