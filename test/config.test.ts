@@ -470,6 +470,25 @@ describe('Validation of single values', () => {
     })
   }
 
+  const cut = 'has a key without a value: inside { } put quotes around a value with a comma'
+  for (const [name, text, want] of [
+    ['a section', 'smtp: { host: h, user: u, password: abc,S3cret }', `smtp: ${cut}`],
+    [
+      'a client, which would have the part before the comma',
+      'bootstrap: { clients: [{ client_id: a, authorized_grant_types: [password], client_secret: abc,S3cret }] }',
+      `bootstrap.clients[0]: ${cut}`,
+    ],
+    [
+      'a user',
+      'bootstrap: { users: [{ userName: u, emails: [{ value: u@e.org }], password: abc,S3cret }] }',
+      `bootstrap.users[0]: ${cut}`,
+    ],
+  ] as const) {
+    it(`quotes no part of a secret with a comma of ${name}`, async () => {
+      assert.deepEqual(await problemsOf(load(text)), [want])
+    })
+  }
+
   for (const sign of ['|', '>']) {
     it(`quotes no part of a secret that begins with ${sign}`, async () => {
       const got = await problemsOf(load(`smtp:\n  host: h\n  user: u\n  password: ${sign}S3cret\n`))

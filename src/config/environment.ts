@@ -25,6 +25,12 @@ const SECRET_MEMBERS: ReadonlySet<string> = new Set([
   'tokenKey',
 ])
 
+/** Whether one of these members of a section of the file is a secret. */
+export const haveSecret = (members: readonly string[]): boolean => members.some(member => SECRET_MEMBERS.has(member))
+
+/** About the part of a secret after a comma, which YAML takes for a key without a value. */
+export const CUT_OFF = 'has a key without a value: inside { } put quotes around a value with a comma'
+
 /** Secrets of the server itself and of its PostgreSQL driver. */
 const OWN_SECRETS = ['LATCHKEY_MASTER_KEY', 'LATCHKEY_DATABASE', 'PGPASSWORD']
 

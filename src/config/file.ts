@@ -21,7 +21,7 @@ import type { PasskeysFile } from './sections/passkeys.ts'
 import type { PoliciesFile } from './sections/policies.ts'
 import { createProblems } from './problems.ts'
 import type { Problems } from './problems.ts'
-import { isWrittenSecret, SECRETS_IN_FILES } from './environment.ts'
+import { CUT_OFF, haveSecret, isWrittenSecret, SECRETS_IN_FILES } from './environment.ts'
 import type { Environment } from './environment.ts'
 import type { SecretFile } from './secret-files.ts'
 import type { RateLimitFile } from './sections/ratelimit.ts'
@@ -263,13 +263,26 @@ async function checkTypes(value: unknown, { filledKeys, fileKeys, problems }: Ty
   const { CONFIG_SCHEMA } = await import('./schema.ts') // only needed with a file
   const first = checkSchema(value, CONFIG_SCHEMA)
   const found = convertStrings(value, first, filledKeys) ? checkSchema(value, CONFIG_SCHEMA) : first
-  for (const { key, keyword, message } of found) {
+  for (const { key, steps, keyword, message } of found) {
+    if (keyword === 'additionalProperties' && isCutOff(value, steps)) {
+      problems.add(nameOf(key.slice(0, -1 - String(steps.at(-1)).length)), CUT_OFF)
+      continue
+    }
     const name = nameOf(keyword === 'additionalProperties' && fileKeys.has(key) ? `${key}_file` : key)
     const parent = keyword === 'additionalProperties' ? placeOf(key, CONFIG_SCHEMA) : undefined
     if (keyword === 'type' || keyword === 'required') problems.addType(name, message)
     else problems.add(name, parent === undefined ? message : `is not a known key here: it belongs below ${parent}`)
   }
 }
+
+/** Whether it may be the rest of a secret, whose message must not quote it. */
+function isCutOff(root: unknown, steps: SchemaProblem['steps']): boolean {
+  const parent = Object(parentOf(root, steps))
+  return Reflect.get(parent, steps.at(-1) ?? '') === null && haveSecret(Object.keys(parent))
+}
+
+const parentOf = (root: unknown, steps: SchemaProblem['steps']): unknown =>
+  steps.slice(0, -1).reduce<unknown>((at, step) => Reflect.get(Object(at), step), root)
 
 /** More would not help. */
 const MAX_PLACES = 4
@@ -288,7 +301,7 @@ function convertStrings(root: unknown, found: readonly SchemaProblem[], filledKe
   let converted = false
   for (const { key, steps, keyword } of found) {
     if (keyword !== 'type' || !filledKeys.has(key)) continue
-    const parent = steps.slice(0, -1).reduce<unknown>((at, step) => Reflect.get(Object(at), step), root)
+    const parent = parentOf(root, steps)
     const text: unknown = Reflect.get(Object(parent), steps.at(-1) ?? '')
     const value = typeof text === 'string' ? scalarOf(text) : undefined
     if (value !== undefined) converted = Reflect.set(Object(parent), steps.at(-1) ?? '', value) || converted

@@ -17,6 +17,7 @@ import type { SigningKeys } from '../keys/signing-keys.ts'
 import { takeSigningKeys } from '../keys/signing-keys.ts'
 import type { ProfileRecord } from './user-profile.ts'
 import { checkZoneSettings } from './zone-settings.ts'
+import { CUT_OFF, haveSecret } from '../environment.ts'
 
 /** A group; its name is the scope that its members may receive. */
 export interface GroupRecord {
@@ -216,6 +217,8 @@ function checkClients(items: readonly Item<ClientRecord>[], rules: RecordRules):
     for (const { foreign, own } of foreignMembersIn(record)) {
       problems.add(`${key}.${foreign}`, `is not supported; use ${own}`)
     }
+    // As an attribute it would be shown, and the secret would end before the comma.
+    if (haveSecret(Object.keys(record)) && Object.values(record).includes(null)) problems.add(key, CUT_OFF)
     const { rest, shown } = takeHomePage(record)
     if (shown?.appLaunchUrl !== undefined && !isLaunchUrl(shown.appLaunchUrl)) {
       problems.add(`${key}.appLaunchUrl`, 'must be an http or https URL')

@@ -7,6 +7,7 @@ import { LDAP_ORIGIN } from '../../model/zones/identity-provider.ts'
 import { providerFromJson } from '../../providers/provider-json.ts'
 import { providerTypes } from '../../providers/provider-types.ts'
 import { readSamlMetadata } from '../../providers/saml-metadata.ts'
+import { CUT_OFF } from '../environment.ts'
 import { nearest } from '../nearest.ts'
 import type { Bootstrap, ProviderRecord, ZoneBootstrap } from '../records/records.ts'
 
@@ -57,6 +58,7 @@ function unknownSettings({ type, config }: ProviderRecord, serviceName: string):
   return Object.keys(given)
     .filter(name => !known.includes(name))
     .map(name => {
+      if (given[name] === null) return `config ${CUT_OFF}`
       const meant = nearest(name, known)
       return `config.${name} has no effect${meant === undefined ? '' : `; did you mean ${meant}?`}`
     })

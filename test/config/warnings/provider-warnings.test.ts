@@ -37,6 +37,9 @@ it('warns of settings that the type does not have', async () => {
   ]
   assert.deepEqual(await warned({ ...usable, ...mistyped }), want)
   assert.deepEqual(await warned(JSON.stringify({ ...usable, ...mistyped })), want)
+  assert.deepEqual(await warned({ ...usable, relyingPartySecret: 'abc', S3cret: null }), [
+    'identity provider partner: config has a key without a value: inside { } put quotes around a value with a comma',
+  ])
 })
 
 it('warns of an unusable directory', async () => {
