@@ -1,5 +1,5 @@
 import { normalized } from '../../base/text/normalized.ts'
-import type { Profile } from '../../records/profile.ts'
+import type { ProfileValue } from '../../records/profile.ts'
 import type { UserFields } from '../../records/user.ts'
 
 export type { Profile } from '../../records/profile.ts'
@@ -39,32 +39,32 @@ export const hasPrimaryEmail = ({ profile, email }: User): boolean =>
   profile?.emails?.find(({ value }) => value === email)?.primary === true
 
 /** The user with another primary e-mail address, which also takes the place of the former one in the profile's list. */
-export const withEmail = (user: User, email: string): User => ({
-  ...user,
-  email,
-  ...withFirst(user, 'emails', { former: user.email, value: email }),
-})
-
-/** The user with another telephone number, or none, in the same way. */
-export function withPhoneNumber(user: User, phoneNumber: string | undefined): User {
-  const { phoneNumber: former, ...others } = user
-  return {
-    ...others,
-    ...(phoneNumber !== undefined && { phoneNumber }),
-    ...withFirst(user, 'phoneNumbers', { former, value: phoneNumber }),
-  }
+export function withEmail(user: User, email: string): User {
+  const { profile, email: former } = user
+  if (profile?.emails === undefined || former === email) return { ...user, email }
+  return { ...user, email, profile: { ...profile, emails: withFirst(profile.emails, former, email) } }
 }
 
-/** The profile with the entry replaced, removed, or put before the others; nothing where the profile has no such list. */
-function withFirst(
-  { profile }: User,
-  list: 'emails' | 'phoneNumbers',
-  { former, value }: { readonly former: string | undefined; readonly value: string | undefined },
-): { readonly profile?: Profile } {
-  const entries = profile?.[list]
-  if (profile === undefined || entries === undefined || former === value) return {}
-  const formerIndex = entries.findIndex(entry => entry.value === former)
-  const others = entries.filter((entry, index) => index !== formerIndex && entry.value !== value)
-  const { display: _, ...kept } = entries[formerIndex] ?? {}
-  return { profile: { ...profile, [list]: value === undefined ? others : [{ ...kept, value }, ...others] } }
+/** The user with another telephone number, in the same way; without one, there are none in the profile either. */
+export function withPhoneNumber(user: User, phoneNumber: string | undefined): User {
+  const { phoneNumber: former, ...others } = user
+  const changed = { ...others, ...(phoneNumber !== undefined && { phoneNumber }) }
+  if (user.profile?.phoneNumbers === undefined || former === phoneNumber) return changed
+  const { phoneNumbers, ...rest } = user.profile
+  const list = phoneNumber === undefined ? [] : withFirst(phoneNumbers, former, phoneNumber)
+  const isPlain = list.every(entry => list.length === 1 && Object.keys(entry).length === 1) // as the column has it
+  const { profile, ...bare } = { ...changed, profile: { ...rest, ...(!isPlain && { phoneNumbers: list }) } }
+  return Object.keys(profile).length === 0 ? bare : { ...bare, profile }
+}
+
+/**
+ * The list with the entry replaced, or put before the others. None of these stays the primary one: its value would take the place of
+ * the new one with the next change by SCIM.
+ */
+function withFirst(entries: readonly ProfileValue[], former: string | undefined, value: string): ProfileValue[] {
+  const ofFormer = entries.filter(entry => entry.value === former)
+  const replaced = ofFormer.find(({ primary }) => primary) ?? ofFormer[0]
+  const { display: _, ...kept } = replaced ?? {}
+  const others = entries.filter(entry => entry !== replaced && entry.value !== value)
+  return [{ ...kept, value }, ...others.map(({ primary: __, ...entry }) => entry)]
 }

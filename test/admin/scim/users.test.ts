@@ -210,6 +210,25 @@ for (const mode of MODES) {
       assert.equal(same.headers['etag'], 'W/"1"') // nothing to change
     })
 
+    it('keep the address and the number that UAA’s API has set when something else changes', async () => {
+      const emails = [
+        { value: 'old@x', type: 'work' },
+        { value: 'old@x', type: 'home', primary: true },
+      ]
+      const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
+      const { id } = await scim.createUser({ emails, phoneNumbers })
+      const { userName, email } = (await scim.server.store.users.find('svc', id)) ?? {}
+      assert.equal(email, 'old@x')
+      const bearer = await scim.tokenOf('writer')
+      const headers = { 'content-type': 'application/json', 'if-match': '*' }
+      const body = JSON.stringify({ userName, name: {}, emails: [{ value: 'new@x' }] })
+      assert.equal((await scim.server.send(`/Users/${id}`, { method: 'PUT', bearer, headers, body })).status, 200)
+      const patch = patchOf({ op: 'add', path: 'title', value: 'Dr.' })
+      assert.equal((await scim.send('PATCH', `/Users/${id}`, { body: patch })).status, 200)
+      const user = await scim.server.store.users.find('svc', id)
+      assert.deepEqual([user?.email, user?.phoneNumber], ['new@x', undefined])
+    })
+
     it('are changed atomically by PATCH', async () => {
       const { id } = await scim.createUser({ title: 'Guide' })
       const changed = await scim.send('PATCH', `/Users/${id}`, {

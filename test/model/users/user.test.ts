@@ -80,10 +80,33 @@ describe('withEmail and withPhoneNumber', () => {
       { value: 'home@x', type: 'work', primary: true },
     ])
   })
-  it('remove the primary entry if there is no new one', () => {
+  it('replace the primary one of two entries with the former value, and leave no other primary', () => {
+    const twice = [
+      { value: user.email, type: 'home' },
+      { value: user.email, type: 'work', primary: true },
+    ]
+    assert.deepEqual(withEmail({ ...user, profile: { emails: twice } }, 'new@x').profile?.emails, [
+      { value: 'new@x', type: 'work', primary: true },
+      twice[0],
+    ])
+    const phoneNumbers = [
+      { value: '1', type: 'fax' },
+      { value: '2', primary: true },
+    ]
+    const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, '3')
+    assert.deepEqual(changed.profile?.phoneNumbers, [{ value: '3', type: 'fax' }, { value: '2' }])
+  })
+  it('remove the whole list if there is no new number', () => {
     const phoneNumbers = [{ value: '1' }, { value: '2', type: 'fax' }]
-    const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined)
-    assert.deepEqual(changed, { ...user, profile: { phoneNumbers: [{ value: '2', type: 'fax' }] } })
+    assert.deepEqual(withPhoneNumber({ ...user, phoneNumber: '1', profile: { phoneNumbers } }, undefined), user)
+    const profile = { title: 'Dr.', phoneNumbers }
+    const titled = { ...user, profile: { title: 'Dr.' } }
+    assert.deepEqual(withPhoneNumber({ ...user, phoneNumber: '1', profile }, undefined), titled)
+  })
+  it('keep no list that only repeats the number', () => {
+    const profile = { title: 'Dr.', phoneNumbers: [{ value: '1' }, { value: '2' }] }
+    const changed = withPhoneNumber({ ...user, phoneNumber: '1', profile }, '2')
+    assert.deepEqual(changed, { ...user, phoneNumber: '2', profile: { title: 'Dr.' } })
   })
 })
 
