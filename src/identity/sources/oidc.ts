@@ -56,8 +56,7 @@ export function oidcSource(deps: OidcDeps): IdentitySourceType {
     signOut: async signOut => signOutUrl(provider.config, await settings.read(provider, { wanted: 'logout' }), signOut),
     readLogoutToken: token => readLogoutToken(provider, token),
     issuerInRecord: ownIssuer(provider),
-    issuerInDocument: async () =>
-      ownIssuer(provider) === undefined ? (await settings.read(provider)).issuer : undefined,
+    issuerInDocument: async () => (await settings.read(provider)).issuer,
     hasDocumentOf: issuer => stringOf(provider.config.discoveryUrl) === issuer.replace(/\/$/, '') + DOCUMENT_PATH,
     assertion: {
       async read(assertion) {

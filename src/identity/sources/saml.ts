@@ -96,8 +96,7 @@ export function samlSource(deps: SamlDeps): IdentitySourceType {
     signOut: async signOut => (await load()).logout.request(record, signOut),
     readLogoutRequest: async message => (await load()).logout.read(record, message),
     issuerInRecord: record.externalKey,
-    issuerInDocument: async () =>
-      record.externalKey === undefined ? (await load()).providers.entityIdOf(record) : undefined,
+    issuerInDocument: async () => (await load()).providers.entityIdOf(record),
     hasDocumentOf: entityId => isOnHostOf(record.config, entityId),
   })
 

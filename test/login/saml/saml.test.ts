@@ -638,6 +638,8 @@ for (const mode of MODES) {
         })
         try {
           assert.equal((await arrive('corp', '', { nameId: 'by-zone' })).headers['location'], HOME)
+          const named = { nameId: 'by-zone', inResponseTo: '_unknown' }
+          assert.equal((await arrive('corp', '', named)).headers['location'], HOME)
           await assertRefused(await arrive('waits'), 400, LOST)
         } finally {
           await server.store.zones.update({ ...zone, version: zone.version + 2 })
