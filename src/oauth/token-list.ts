@@ -10,7 +10,6 @@ import type { Zone } from '../model/zones/zone.ts'
 import { scopesOf } from '../token/claims.ts'
 import { isCurrentSignature } from '../token/revocation-signature.ts'
 import type { SignedClient } from '../token/revocation-signature.ts'
-import { inRealm } from '../web/callers/authorization-header.ts'
 import { sendJson } from '../web/requests/json.ts'
 import type { OAuthDeps } from './deps.ts'
 
@@ -49,7 +48,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
       url,
       config: { access: { by: 'bearer' }, audience: 'api', refuses: true },
       handler: () => {
-        throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+        throw new OAuthError('access_denied', 'Access is denied')
       },
     })
   }

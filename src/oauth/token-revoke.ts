@@ -10,7 +10,7 @@ import type { StoredToken } from '../model/tokens/token.ts'
 import { findClientSummary } from '../token/client-summary.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { endAccessOfClient } from '../users/access.ts'
-import { inRealm, insufficientScope } from '../web/callers/authorization-header.ts'
+import { insufficientScope } from '../web/callers/authorization-header.ts'
 import { addressOf } from '../web/requests/request-context.ts'
 import type { OAuthDeps } from './deps.ts'
 
@@ -47,7 +47,7 @@ export function tokenRevokeEndpoints(app: FastifyInstance, deps: OAuthDeps): voi
     url: '/oauth/token/revoke/:tokenId',
     config: { ...config, refuses: true },
     handler: () => {
-      throw inRealm(new OAuthError('access_denied', 'Access is denied'), deps.service)
+      throw new OAuthError('access_denied', 'Access is denied')
     },
   })
 

@@ -41,7 +41,7 @@ const notFound: Refusal = { want: '404 invalid_token', description: 'Resource no
 const denied: Refusal = {
   want: '403 access_denied',
   description: 'Access is denied',
-  challenge: challenge('access_denied', 'Access is denied'),
+  challenge: null,
 }
 
 /** The object of a revocation, and callers allowed besides those who may revoke everything. */

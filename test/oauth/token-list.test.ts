@@ -34,7 +34,7 @@ const METHODS = ['POST', 'PUT', 'DELETE', 'PATCH']
 const denied: Refusal = {
   want: '403 access_denied',
   description: 'Access is denied',
-  challenge: `${REALM}, error="access_denied", error_description="Access is denied"`,
+  challenge: null,
 }
 
 /** An entry of a list, with its members in order. */

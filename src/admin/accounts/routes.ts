@@ -48,7 +48,7 @@ export function invitationEndpoints(app: FastifyInstance, deps: AdminDeps): void
       load: async () => [(await import('./invitations.ts')).invitationHandlers],
     },
   )
-  denyMethods(app, service, [['/invite_users', ['GET', 'PUT', 'PATCH', 'DELETE']]])
+  denyMethods(app, [['/invite_users', ['GET', 'PUT', 'PATCH', 'DELETE']]])
 }
 
 function passwordRoutes(service: Service) {

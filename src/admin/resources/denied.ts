@@ -1,16 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import { OAuthError } from '../../model/oauth-error.ts'
-import type { Service } from '../../model/service.ts'
-import { inRealm } from '../../web/callers/authorization-header.ts'
 
 /** Denies these methods of paths to callers with a token. A wildcard answers the paths without a route of the same method. */
 export function denyMethods(
   app: FastifyInstance,
-  service: Service,
   denied: readonly (readonly [url: string, methods: readonly ('GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE')[]])[],
 ): void {
   function deny(): never {
-    throw inRealm(new OAuthError('access_denied', 'Access is denied'), service)
+    throw new OAuthError('access_denied', 'Access is denied')
   }
 
   const config = { access: { by: 'bearer', acrossZones: true }, audience: 'api', body: 'json', refuses: true } as const

@@ -70,7 +70,7 @@ export function userEndpoints(app: FastifyInstance, deps: AdminDeps): void {
     deps,
     load: async () => [(await import('./factors.ts')).userFactorHandlers],
   })
-  denyMethods(app, deps.service, [
+  denyMethods(app, [
     ['/Users', ['PUT', 'PATCH', 'DELETE']],
     ['/Users/*', ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']],
   ])

@@ -101,6 +101,7 @@ for (const mode of MODES) {
         const answer = await api.send(method, at, method === 'GET' ? undefined : {})
         assert.equal(answer.status, 403, answer.text)
         assert.deepEqual(answer.json(), { error: 'access_denied', error_description: 'Access is denied' })
+        assert.equal(answer.headers['www-authenticate'], undefined)
         assert.equal((await api.send(method, at, undefined, { by: null })).status, 401)
       })
     }
