@@ -44,15 +44,17 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
+const ABOUT = /^(?:groups|group_nesting|external_groups)/
+
 /** The indexes by which a plan finds groups, pairs and mappings of them: `once` where it does not search for each of other rows. */
-function waysIn(plan: PlanNode, isRepeated = false): readonly string[] {
+function waysIn(plan: PlanNode, about = ABOUT, isRepeated = false): readonly string[] {
   const { 'Node Type': type, 'Relation Name': table = '', 'Index Name': index, Plans: parts = [] } = plan
   const below = parts.flatMap(part => {
     const place = part['Parent Relationship']
     const isSearch = isRepeated || place === 'SubPlan' || (type === 'Nested Loop' && place === 'Inner')
-    return waysIn(part, isSearch && type !== 'Hash')
+    return waysIn(part, about, isSearch && type !== 'Hash')
   })
-  const isAbout = /^(?:groups|group_nesting|external_groups)/.test(index ?? table)
+  const isAbout = about.test(index ?? table)
   if (!isAbout || (index === undefined && below.length > 0)) return below
   return [...below, isRepeated ? (index ?? 'none') : 'once']
 }
@@ -93,6 +95,13 @@ describe('Query plans of groups on PostgreSQL', { skip: !DATABASE_KINDS.includes
         await client.end()
         await opened.close()
         await database.drop()
+      })
+
+      it('reads the pairs of groups that an origin may reach once', async () => {
+        plans = []
+        await createGroupMembers({ ...opened, read }).reachedFrom('new1', new Set(['outer', 'other']), 'corp')
+        const pairs = plans.flatMap(plan => waysIn(plan, /^group_nesting/))
+        assert.deepEqual(pairs, ['once'])
       })
 
       const searches: readonly { readonly name: string; readonly run: (db: Database) => Promise<unknown> }[] = [

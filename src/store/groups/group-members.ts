@@ -50,18 +50,22 @@ const NAMES_OF_USER = statement<{ zone_id: string; user_id: string }, { display_
      from (${reachedGroups(':zone_id', ':user_id')}) as reached) as named
    where display_name is not null order by display_name limit ${MAX_GROUPS_OF_USER + 1}`,
 )
-/** Begins with the groups, which are few; an origin may have a million accounts. */
+/**
+ * Begins with the groups, which are few; an origin may have a million accounts. The pairs are read first, since PostgreSQL may
+ * otherwise look at all pairs of the zone for each account, by statistics as in `pairIn`.
+ */
 const REACHED = withList<{ group_id: string }>(placeholders => {
   const ofAccounts = `member_type = 'USER' and users.zone_id = group_members.zone_id and users.id = member_id
    and users.origin = :origin and group_members.zone_id = :zone_id`
   const ofMappings = `external_groups.zone_id = :zone_id and origin = :origin`
-  const nested = `group_nesting.zone_id = :zone_id and outer_id in (${placeholders})`
-  return `select group_id from group_members cross join users where ${ofAccounts} and group_id in (${placeholders})
-   union select outer_id from group_nesting cross join group_members cross join users
-   where ${nested} and group_members.group_id = inner_id and ${ofAccounts}
+  return `with nested (inner_id, outer_id) as materialized (
+     select inner_id, outer_id from group_nesting where zone_id = :zone_id and outer_id in (${placeholders}))
+   select group_id from group_members cross join users where ${ofAccounts} and group_id in (${placeholders})
+   union select outer_id from nested cross join group_members cross join users
+   where group_members.group_id = inner_id and ${ofAccounts}
    union select group_id from external_groups where ${ofMappings} and group_id in (${placeholders})
-   union select outer_id from group_nesting cross join external_groups
-   where ${nested} and external_groups.group_id = inner_id and ${ofMappings}`
+   union select outer_id from nested cross join external_groups
+   where external_groups.group_id = inner_id and ${ofMappings}`
 })
 
 /** The reading part of `GroupStore` that is about members. */
