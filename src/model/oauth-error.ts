@@ -136,6 +136,15 @@ export function concerning(error: unknown, userId: string | undefined): unknown 
   return error
 }
 
+/** Does the work; a refusal of it concerns the user. */
+export async function concerningUser<T>({ id }: { readonly id: string }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw concerning(error, id)
+  }
+}
+
 /** The same refusal with another body. */
 export function withBody(refusal: OAuthError, body: RefusalBody): OAuthError {
   const { error, status, message, detail, extra, challenge, rule } = refusal

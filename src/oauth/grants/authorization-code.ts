@@ -2,7 +2,7 @@ import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import { isWellFormed } from '../../model/tokens/pkce.ts'
 import { PROOF_USED } from '../../model/tokens/token.ts'
 import type { AuthorizationCode } from '../../model/tokens/token.ts'
@@ -51,11 +51,7 @@ export const authorizationCode: Grant = {
     }
     // The user may have changed the decision on the account page.
     const scopes = await withoutDenied(request.zone, { user, client }, code.scopes, deps)
-    try {
-      return await authorizeByCode({ code: { ...code, scopes }, user }, request, deps)
-    } catch (error) {
-      throw concerning(error, user.id)
-    }
+    return concerningUser(user, () => authorizeByCode({ code: { ...code, scopes }, user }, request, deps))
   },
 }
 

@@ -1,7 +1,7 @@
 import { digest } from '../../base/secrets.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { DeviceDecision } from '../../model/tokens/device-code.ts'
-import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
@@ -22,9 +22,7 @@ export const deviceCode: Grant = {
     const user = await deps.store.users.findWithGroups(zone.id, decision.userId)
     // A new password, a new e-mail address or a revocation makes it invalid as it does tokens.
     if (!user?.active || !isCurrentSignature(decision.revocationSignature, client, user)) throw unknown()
-    const scopes = await stillGranted({ scopes: decision.scopes, user }, request, deps).catch((error: unknown) => {
-      throw concerning(error, user.id)
-    })
+    const scopes = await concerningUser(user, () => stillGranted({ scopes: decision.scopes, user }, request, deps))
     // A tricked user may have withdrawn the approval before the device asked.
     const unapproved = await approvalProblem(zone, { user, client, claims: { grant_type: DEVICE_CODE } }, scopes, deps)
     if (unapproved !== undefined) throw unknown()

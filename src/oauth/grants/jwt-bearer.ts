@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import { decodeJwt } from 'jose/jwt/decode'
-import { OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import { jwtType } from '../../model/tokens/jwt.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
@@ -50,7 +50,8 @@ export const jwtBearer: Grant = {
     const { undoOnFailure } = request
     const signIn = { assertion, type: 'oidc1.0', client, recipient, undoOnFailure }
     const result = await identity.signInWithAssertion(request, signIn)
-    const asserted = assertedUser(result, deps) ?? (own && (await ownUser(request, own, deps)))
+    const asserted =
+      assertedUser(result, deps) ?? (own && (await concerningUser(own.user, () => ownUser(request, own, deps))))
     if (!asserted) throw unusable(unmapped, deps)
     return authorizeByAssertion(JWT_BEARER, asserted, { request, deps })
   },

@@ -1,8 +1,10 @@
 // A passcode in place of user name and password: the user obtains it in a browser for a program that has none.
 // On the wire this is `grant_type=password`.
 import { digest } from '../../base/secrets.ts'
+import type { AuditEventType } from '../../model/audit/event.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
+import { concerningUser } from '../../model/oauth-error.ts'
 import { enteredPasscode, parsePasscodeSignIn } from '../../model/users/passcode.ts'
 import type { PasscodeSignIn } from '../../model/users/passcode.ts'
 import { supportsLevels } from '../../model/users/second-factor.ts'
@@ -57,16 +59,30 @@ export async function authorizeByPasscode(request: GrantRequest, deps: GrantDeps
   }
   if (redeemed === 'gone') throw refusal(behaviour.badCredentials, 'Invalid user.', service)
   const { owner, signIn } = redeemed
+  const report = (type: AuditEventType): void => audit({ type, principal: owner.id, origin: owner.origin, ...facts })
+  await concerningUser(owner, () => requireSignIn(request, { owner, signIn, report }, deps))
+  report('UserAuthenticationSuccess')
+  return authorizeFor({ user: owner, ...signInClaims(signIn, zone, behaviour), format }, request, deps)
+}
+
+/** Refuses an owner who may not sign in by now. */
+async function requireSignIn(
+  request: GrantRequest,
+  {
+    owner,
+    signIn,
+    report,
+  }: { readonly owner: User; readonly signIn: PasscodeSignIn; readonly report: (type: AuditEventType) => void },
+  deps: GrantDeps,
+): Promise<void> {
   // Whether another provider verified the address does not affect whether the user may sign in.
-  if (!owner.verified && owner.origin === service.name) {
-    audit({ type: 'UnverifiedUserAuthentication', principal: owner.id, origin: owner.origin, ...facts })
+  if (!owner.verified && owner.origin === deps.service.name) {
+    report('UnverifiedUserAuthentication')
     throw refused({ reason: 'account-not-verified' }, deps)
   }
-  const demand = await deps.findOutstandingDemand(zone, owner, signIn)
+  const demand = await deps.findOutstandingDemand(request.zone, owner, signIn)
   if (demand) throw refused({ reason: demand.refusal }, deps)
   await requireUsableProvider(request, owner, deps)
-  audit({ type: 'UserAuthenticationSuccess', principal: owner.id, origin: owner.origin, ...facts })
-  return authorizeFor({ user: owner, ...signInClaims(signIn, zone, behaviour), format }, request, deps)
 }
 
 /** How the session signed in, in zones that have levels. UAA: neither `auth_time` nor `amr` in any. See row P8. */

@@ -6,7 +6,7 @@ import type { Authorization } from '../../model/tokens/authorization.ts'
 import { confirmationIn, isMet } from '../../model/tokens/confirmation.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { resourcesFor } from '../../model/tokens/resources.ts'
-import { concerning, OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import {
   hasRequiredGroups,
   lacksRequiredGroup,
@@ -44,9 +44,7 @@ export const refreshToken: Grant = {
     const token = await readRefreshToken(request, value, deps)
     const user = ownerOf(token, request, deps)
     if (isUsedUp(token, deps)) throw await reused(request, token, deps)
-    const authorization = await authorizeByRefresh({ token, value, user }, request, deps).catch((error: unknown) => {
-      throw concerning(error, user.id)
-    })
+    const authorization = await concerningUser(user, () => authorizeByRefresh({ token, value, user }, request, deps))
     if (!authorization.refreshed.rotate) return authorization
     const undo = await useUp(zone, token, deps)
     if (!undo) throw await reused(request, token, deps)

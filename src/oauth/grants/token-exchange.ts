@@ -2,7 +2,7 @@ import { isJsonRecord } from '../../base/json.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import type { Client } from '../../model/clients/client.ts'
 import type { Behaviour } from '../../model/compatibility.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import { spellingAmong } from '../../model/tokens/resources.ts'
 import { hasRequiredGroups, lacksRequiredGroup, lostScopes, narrow, parseScope } from '../../model/tokens/scopes.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
@@ -51,20 +51,19 @@ export const tokenExchange: Grant = {
   },
 }
 
-/** Decides what an exchange grants, and by which rule. Changes and reports nothing. */
-export async function authorizeByExchange(
-  request: DecidedRequest,
-  deps: DecisionDeps,
-): Promise<{
+/** What an exchange grants. */
+interface Exchange {
   readonly authorization: Authorization
   readonly user: User
   /** The client of the token that is exchanged. */
   readonly from: string
   readonly rule: ExchangeRule
-}> {
-  const { zone, client, params, clientAuthMethod } = request
+}
+
+/** Decides what an exchange grants, and by which rule. Changes and reports nothing. */
+export async function authorizeByExchange(request: DecidedRequest, deps: DecisionDeps): Promise<Exchange> {
   // Self-asserted values must not turn one token into another.
-  if (clientAuthMethod === 'none') {
+  if (request.clientAuthMethod === 'none') {
     const refusal = { error: 'unauthorized_client', status: 400 } as const // RFC 6749 §5.2
     throw new OAuthError(refusal, 'This client must authenticate', { rule: 'client-authentication' })
   }
@@ -74,6 +73,15 @@ export async function authorizeByExchange(
   if (!user) {
     throw new OAuthError('invalid_request', 'The subject_token is not a token of a user', { rule: 'subject-token' })
   }
+  return concerningUser(user, () => exchangeOf({ subject, user, issuedTokenType }, request, deps))
+}
+
+async function exchangeOf(
+  { subject, user, issuedTokenType }: { subject: VerifiedToken; user: User; issuedTokenType: string },
+  request: DecidedRequest,
+  deps: DecisionDeps,
+): Promise<Exchange> {
+  const { zone, client, params, clientAuthMethod } = request
   requireBound(subject, request)
   const rule = ruleFor(client, subject, params)
   const actor = await actorOf(request, { rule, subject }, deps)

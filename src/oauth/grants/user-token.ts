@@ -1,7 +1,7 @@
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import { hasCredential, mayUseGrant } from '../../model/clients/client.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
-import { OAuthError } from '../../model/oauth-error.ts'
+import { concerningUser, OAuthError } from '../../model/oauth-error.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Claims } from '../../token/claims.ts'
 import { signInOf } from '../presented-sign-in.ts'
@@ -16,7 +16,7 @@ export const userToken: Grant = {
     const { bearer } = request
     if (!bearer?.user) throw new Error('this grant is called by a user')
     const { user, claims } = bearer
-    return authorizeByUser({ user, claims }, request, deps)
+    return concerningUser(user, () => authorizeByUser({ user, claims }, request, deps))
   },
 }
 

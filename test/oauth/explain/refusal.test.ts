@@ -5,7 +5,7 @@ import { authorize, signedIn } from '../../support/authorize.ts'
 import { eventsOf } from '../../support/audit.ts'
 import { dpopKey, provenToken } from '../../support/dpop.ts'
 import { asking, explainConfig, explained, GRANTS, rulesOf } from '../../support/explain.ts'
-import { changeUser, MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
+import { changeClient, changeUser, MODES, passwordTokens, refresh, userNamed } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -150,6 +150,60 @@ for (const mode of MODES) {
         ['direct', id, 'account-not-verified'],
       )
     })
+
+    const ofUser: readonly [grant: string, send: () => Promise<unknown>][] = [
+      [
+        'a passcode',
+        async () => {
+          const browser = await signedIn(server)
+          const answer = await browser.send('/passcode', { headers: { accept: 'application/json' } })
+          const form = { grant_type: 'password', passcode: answer.json<string>() }
+          return server.token(form, { basic: basicOf('foreign') })
+        },
+      ],
+      [
+        'user_token',
+        async () => {
+          const { access_token: bearer } = await passwordTokens(server, {}, basicOf('front'))
+          return server.token({ grant_type: 'user_token', client_id: 'foreign' }, { bearer })
+        },
+      ],
+      [
+        'a token of the zone as an assertion',
+        async () => {
+          const { access_token: assertion } = await passwordTokens(server, {}, basicOf('front'))
+          return server.token({ grant_type: GRANTS.jwtBearer, assertion }, { basic: basicOf('foreign') })
+        },
+      ],
+      [
+        'an exchange',
+        async () => {
+          const { access_token } = await passwordTokens(server, {}, basicOf('front'))
+          const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
+          const form = {
+            grant_type: GRANTS.exchange,
+            subject_token: access_token,
+            subject_token_type,
+            audience: 'stock',
+          }
+          await changeClient(server, 'cloud', { allowedProviders: ['ldap'] })
+          const answer = await server.token(form, { basic: basicOf('cloud') })
+          await changeClient(server, 'cloud', { allowedProviders: ['svc'] })
+          return answer
+        },
+      ],
+    ]
+    for (const [grant, send] of ofUser) {
+      it(`names the user of a refusal of ${grant}`, async () => {
+        const before = await newest()
+        await send()
+        const event = await newest()
+        assert.notEqual(event, before)
+        const { recorded } = await explained(server, { event })
+        assert.equal(recorded?.refusal?.['rule'], 'provider-not-allowed')
+        assert.equal(recorded?.principal, (await userNamed(server, 'marissa')).id)
+      })
+    }
 
     // Covers audit trail: TokenRefusedEvent
     it('records neither secrets of a refused request nor pending device requests', async () => {
