@@ -392,6 +392,20 @@ export function filterCases({ store, open, newZone, url, kind, inTime }: FilterL
       }
     })
 
+    for (const kind of ['or', 'and'] as const) {
+      // A zone may have more providers, which the filter of `/ids/Users` names.
+      it(`may have thousands of parts: ${kind}`, async () => {
+        const [first] = rows
+        const others = Array.from({ length: 2500 }, (_, index): Filter => {
+          const part: Filter = { kind: 'compare', attribute: 'code', comparison: 'eq', value: `none ${index}` }
+          return kind === 'or' ? part : { kind: 'not', part }
+        })
+        const one: Filter = { kind: 'compare', attribute: 'id', comparison: 'eq', value: first?.id ?? '' }
+        const want = rows.filter(({ id }) => id.toLowerCase() === first?.id.toLowerCase())
+        assert.deepEqual(idsOf((await ask({ kind, parts: [...others, one] })).rows), idsOf(want))
+      })
+    }
+
     for (const { name, filter } of refusals) {
       it(`reject ${name}`, () => assert.rejects(() => ask(parseFilter(filter, 'scim')), InvalidFilter))
     }

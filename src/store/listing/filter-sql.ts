@@ -82,11 +82,13 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
 
   function compile(part: Filter, available: Attributes): string {
     switch (part.kind) {
-      case 'or':
-        if (available === attributes && isSeekable(part, rows)) return oneOf(part.parts)
-        return `(${part.parts.map(each => compile(each, available)).join(' or ')})`
       case 'and':
-        return `(${part.parts.map(each => compile(each, available)).join(' and ')})`
+      case 'or': {
+        const { kind, parts } = part
+        if (kind === 'or' && available === attributes && isSeekable(part, rows)) return oneOf(parts)
+        const conditions = parts.map(each => compile(each, available))
+        return joined(conditions, kind)
+      }
       case 'not':
         return negated(compile(part.part, available))
       case 'values': {
@@ -132,6 +134,13 @@ export function compileFilter(filter: Filter, rows: Filterable): Condition {
   }
 
   return { text: compile(filter, attributes), args }
+}
+
+/** The conditions, halved until few are left: SQLite nests `a or b or c`, and refuses what is nested more than a thousand times. */
+function joined(conditions: readonly string[], word: 'and' | 'or'): string {
+  if (conditions.length <= 100) return `(${conditions.join(` ${word} `)})`
+  const middle = conditions.length >> 1
+  return `(${joined(conditions.slice(0, middle), word)} ${word} ${joined(conditions.slice(middle), word)})`
 }
 
 function attributeNamed(name: string, available: Attributes): Attribute {
