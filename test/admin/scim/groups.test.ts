@@ -214,6 +214,11 @@ for (const mode of MODES) {
       { name: 'the removal of displayName', operation: { op: 'remove', path: 'displayName' }, scimType: 'mutability' },
       { name: 'another id', operation: { op: 'replace', path: 'id', value: 'x' }, scimType: 'mutability' },
       { name: 'an unknown attribute', operation: { op: 'add', path: 'owner', value: 'x' }, scimType: 'invalidPath' },
+      {
+        name: 'a removal by the name of a member, which is not stored with it',
+        operation: { op: 'remove', path: 'members[display sw "user"]' },
+        scimType: 'invalidFilter',
+      },
     ]
     for (const { name, operation, status = 400, scimType } of refusals) {
       it(`reject ${name} atomically`, async () => {

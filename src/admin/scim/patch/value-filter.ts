@@ -13,7 +13,7 @@ import { toleratedFilter } from '../requests/tolerances.ts'
 const partsOf = ({ subAttributes, ...attribute }: Attribute): readonly Attribute[] =>
   subAttributes ?? [{ ...attribute, name: 'value' }]
 
-/** The filter with booleans for boolean attributes; throws `invalidFilter` for an unknown attribute. */
+/** The filter with booleans for boolean attributes; throws `invalidFilter` for an attribute that is unknown, or that values lack. */
 export function checkValueFilter(filter: Filter, attribute: Attribute): Filter {
   const parts = partsOf(attribute)
   checkNames(filter, parts)
@@ -32,10 +32,12 @@ function checkNames(filter: Filter, parts: readonly Attribute[]): void {
     case 'values':
       throw new ScimError('invalidFilter', 'A filter in brackets cannot have another')
     case 'compare':
-    case 'present':
-      if (!named(parts, filter.attribute)) {
-        throw new ScimError('invalidFilter', `Unknown attribute ${shown(filter.attribute)}`)
-      }
+    case 'present': {
+      const part = named(parts, filter.attribute)
+      if (!part) throw new ScimError('invalidFilter', `Unknown attribute ${shown(filter.attribute)}`)
+      // The name of a member is read with a response only: no value would be found, and a removal would answer as if it was made.
+      if (part.returned === 'request') throw new ScimError('invalidFilter', `${part.name} cannot be compared here`)
+    }
   }
 }
 
