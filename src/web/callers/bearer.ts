@@ -90,6 +90,8 @@ export function createBearerGate(deps: {
       const requestedZone = requestedZoneOf(request)
       const token = tokenOf(request)
       if (token === undefined || token === '') {
+        // UAA: switches zones before it asks for a token. See docs/compatibility.md, C6.
+        if (requestedZone && !behaviour.bareChallenge) throw refuseSwitch()
         const description = forLoginServers && !behaviour.bareChallenge ? UAA_NO_TOKEN : NO_TOKEN
         const error = behaviour.bareChallenge ? undefined : { error: 'unauthorized', description }
         throw new OAuthError('unauthorized', description, { challenge: bearerChallenge(service.oauthRealm, error) })

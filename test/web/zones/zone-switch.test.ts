@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { scopesInZone } from '../../../src/model/tokens/scopes-in-zone.ts'
 import { serviceNamed } from '../../../src/model/service.ts'
+import { MODES } from '../../support/oauth.ts'
 import type { TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -211,3 +212,24 @@ it('a zone switching header of an unknown zone gets 404 for zone administrators 
     await server.stop()
   }
 })
+
+for (const mode of MODES) {
+  describe(`Zone switching header without a token in ${mode}`, () => {
+    it('is 401 in standard, and a refused switch in uaa (C6)', async () => {
+      const server = await startServer({ mode })
+      try {
+        for (const headers of [{ 'x-identity-zone-id': 'z1' }, { 'x-identity-zone-subdomain': 'one' }]) {
+          for (const path of ['/Users', '/oauth/clients', '/identity-zones', '/userinfo']) {
+            const { status } = await server.send(path, { headers })
+            assert.equal(status, mode === 'uaa' ? 403 : 401, path)
+          }
+          assert.equal((await server.send('/info', { headers })).status, 403)
+        }
+        const own = { 'x-identity-zone-id': 'svc' }
+        assert.equal((await server.send('/Users', { headers: own })).status, 401)
+      } finally {
+        await server.stop()
+      }
+    })
+  })
+}
