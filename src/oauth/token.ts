@@ -18,9 +18,10 @@ import { clientCredentials } from './grants/client-credentials.ts'
 import type { Grant } from './grants/grant.ts'
 import { GRANTS } from './grants/grants.ts'
 import { password } from './grants/password.ts'
+import { userToken } from './grants/user-token.ts'
 import { authorizeVouched, isVouched, vouchedCaller } from './grants/vouched.ts'
 import type { VouchedCaller } from './grants/vouched.ts'
-import { formOf, parseParams, queryNames } from './params.ts'
+import { formOf, parseParams, queryNames, tokenFormatOf } from './params.ts'
 import type { Params } from './params.ts'
 import { requireNotExchanged } from './presented-sign-in.ts'
 import { recordingRefusals } from './refusal-event.ts'
@@ -118,6 +119,7 @@ async function grantTo(
   const { client, clientAuthMethod } = caller
   if (grant === password && !('server' in caller)) requireScopesForPassword(client, deps)
   requireGrantOfClient(request.zone, { client, type: grant.type, params }, deps)
+  if (grant !== userToken) tokenFormatOf(params) // an unknown one is refused before anything is consumed
   const limitsProofs = clientAuthMethod === 'none' && context.headers['dpop'] !== undefined
   if (limitsProofs) deps.limits.vainProofs.check(() => callerKey(context, 'proofs'))
   const keepsProof = grant.usesProof === true && !('server' in caller)

@@ -583,6 +583,12 @@ for (const mode of MODES) {
       assert.equal(decodeJwt(again.access_token)['grant_type'], JWT_BEARER)
     })
 
+    it('creates no account for a request with an unknown token_format', async () => {
+      const answer = await send(await corp.token({ sub: 'formless' }), PORTER, { token_format: 'saml' })
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+      assert.equal(await account('formless'), undefined)
+    })
+
     it('supports scope and token_format', async () => {
       const tokens = tokensOf(await send(await corp.token(), PORTER, { scope: 'openid', token_format: 'opaque' }))
       assert.equal(tokens.scope, 'openid')

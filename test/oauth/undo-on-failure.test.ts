@@ -72,6 +72,13 @@ for (const mode of MODES) {
       assert.equal((await exchange(server, code, { redirect_uri: 'https://auto.example/cb' })).status, 400)
     })
 
+    it('is not consumed by a request with an unknown token_format', async () => {
+      const code = await insertCode(server)
+      const answer = await exchange(server, code, { token_format: 'saml' })
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+      tokensOf(await exchange(server, code))
+    })
+
     it('remains used if it was reused during the failure', async () => {
       const code = await insertCode(server)
       let second: Promise<TestAnswer> | undefined
@@ -128,6 +135,13 @@ for (const mode of MODES) {
     before(async () => (server = await startServer({ mode, clock, config: { bootstrap: samlBootstrap } })))
     after(() => server.stop())
     afterEach(() => mock.restoreAll())
+
+    it('is not consumed by a request with an unknown token_format', async () => {
+      const xml = corp.signedAssertion()
+      const answer = await present(server, xml, { form: { token_format: 'saml' } })
+      assert.deepEqual([answer.status, answer.json()['error']], [400, 'invalid_request'])
+      tokensOf(await present(server, xml))
+    })
 
     for (const part of ['tokens', 'accounts'] as const) {
       it(`can be retried once while ${part} are unavailable`, async () => {

@@ -16,8 +16,7 @@ export const deviceCode: Grant = {
   type: DEVICE_CODE,
   caller: 'client',
   async authorize(request, deps) {
-    const { zone, client, params } = request
-    tokenFormatOf(params) // refused before the code is consumed
+    const { zone, client } = request
     const decision = await decisionOf(request, deps)
     const user = await deps.store.users.findWithGroups(zone.id, decision.userId)
     // A new password, a new e-mail address or a revocation makes it invalid as it does tokens.

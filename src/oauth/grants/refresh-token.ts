@@ -40,7 +40,6 @@ export const refreshToken: Grant = {
     const { zone, params } = request
     const value = params.get('refresh_token')
     if (value === undefined) throw new OAuthError('invalid_request', 'refresh_token parameter not provided')
-    tokenFormatOf(params) // an unknown one is refused first
     const token = await readRefreshToken(request, value, deps)
     const user = ownerOf(token, request, deps)
     if (isUsedUp(token, deps)) throw await reused(request, token, deps)
