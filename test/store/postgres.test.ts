@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
+import { Client } from 'pg'
 import { systemClock } from '../../src/base/clock.ts'
 import type { User } from '../../src/model/users/user.ts'
 import { statement } from '../../src/store/database.ts'
 import { openPostgres } from '../../src/store/engine/postgres/postgres.ts'
-import { clientConfig } from '../../src/store/engine/postgres/connections.ts'
+import { clientConfig, createConnections } from '../../src/store/engine/postgres/connections.ts'
 import { openStore } from '../../src/store/open.ts'
 import { StoreUnreachable, StoreUnavailable } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -43,6 +44,36 @@ describe('A transaction of an unresponsive process', () => {
     )
     const { rows } = await db.transaction(within => within.run(setting, {}))
     assert.deepEqual(rows, [{ value: '10s' }])
+  })
+})
+
+describe('A statement that nobody waits for any more', () => {
+  it('is ended by PostgreSQL', async t => {
+    const database = await freshDatabase('postgres')
+    t.after(() => database.drop())
+    const connections = createConnections({
+      url: database.url,
+      bounds: { slots: 1, maxWaiting: 1, maxWaitMs: 1000 },
+      isUnreachable: () => false,
+      onError: () => {},
+    })
+    const working = connections.withClient(client =>
+      connections.run(client, statement<object, object>(`select pg_sleep(60)`), {}),
+    )
+    const sleeping = async (): Promise<unknown> => {
+      const observer = new Client({ connectionString: database.url })
+      await observer.connect()
+      const { rowCount } = await observer.query(
+        `select 1 from pg_stat_activity where datname = current_database() and query = 'select pg_sleep(60)' and state = 'active'`,
+      )
+      await observer.end()
+      return rowCount
+    }
+    await inTime(1, sleeping)
+    connections.abandon()
+    await assert.rejects(working)
+    await inTime(0, sleeping)
+    await connections.end()
   })
 })
 

@@ -103,6 +103,13 @@ export function createConnections({
     }
   }
 
+  async function prepare(client: PoolClient): Promise<void> {
+    await run(client, END_IDLE_TRANSACTIONS, {})
+    await run(client, END_ORPHANED_STATEMENTS, {}).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error // otherwise the server's machine cannot tell that a client is gone
+    })
+  }
+
   async function withOwnClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     const turn = slots.take()
     if (turn) await turn
@@ -121,7 +128,7 @@ export function createConnections({
     let broken = false
     try {
       if (!used.has(client)) {
-        await run(client, END_IDLE_TRANSACTIONS, {})
+        await prepare(client)
         used.add(client)
       }
       return await work(client)
@@ -169,6 +176,14 @@ const UNREACHABLE = 'the database is unreachable'
 // The locks of a process whose machine vanished would be kept for two hours, until TCP notices. Not as a parameter of the
 // connection, which poolers refuse.
 const END_IDLE_TRANSACTIONS = { ...statement(`set idle_in_transaction_session_timeout = '10s'`), once: true } as const
+/**
+ * A statement that was given up, or whose process is gone, would run to its end and keep its locks. Databases that speak
+ * PostgreSQL's wire may not know the setting.
+ */
+const END_ORPHANED_STATEMENTS = {
+  ...statement(`select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'`),
+  once: true,
+} as const
 
 const BIGINT = 20
 // Times and counters stay below 2^53.
