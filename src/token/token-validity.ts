@@ -196,11 +196,11 @@ export function isForOthersOnly(zone: AddressedZone, { aud, client_id: clientId 
   return !urls.addressesOf(zone).some(address => audience.includes(address))
 }
 
-/** A stored token is revoked by deleting its row; revocations of plain JWTs and of whole grants are stored. */
-async function isRevoked(zone: AddressedZone, { claims, stored }: Held, store: Store): Promise<boolean> {
+/** A stored token is revoked by deleting its row; revocations of plain JWTs, of whole grants and of sessions are stored. */
+export async function isRevoked(zone: AddressedZone, { claims, stored }: Held, store: Store): Promise<boolean> {
   // Without `grant_id` in the claims, read it from the row, which may have been inserted just after the revocation.
   const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : stored?.grantId
-  // Only refresh tokens have one: an ended session revokes those that are not stored, or not yet.
+  // Refresh and ID tokens have one: an ended session revokes those that are not stored, or not yet.
   const sid = typeof claims['sid'] === 'string' ? claims['sid'] : undefined
   if (stored) {
     const tokenId = sid ?? grantId

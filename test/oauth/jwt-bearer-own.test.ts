@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
+import { addSeconds } from '../../src/base/clock.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { startServer, defaultBootstrap } from '../support/server.ts'
 import {
@@ -228,6 +229,16 @@ for (const mode of MODES) {
         await refuse(redeemed.id_token, { ...untrusted, description: 'The token has been revoked' })
       })
     }
+
+    it('refuses the ID token of a session that its provider has ended, where the token names it (T4)', async () => {
+      const code = await insertCode(server, { clientId: 'porter', scopes: ['openid'], sessionId: 'ended-session' })
+      const { id_token: idToken } = tokensOf(await exchange(server, code, {}, PORTER))
+      tokensOf(await send(idToken))
+      const until = addSeconds(server.clock.now(), 3600)
+      await server.store.tokens.revokeUnstored('svc', 'ended-session', until)
+      if (mode === 'standard') await refuse(idToken, untrusted)
+      else tokensOf(await send(idToken))
+    })
 
     it('refuses tokens from before a password change', async () => {
       const tokens = await own()

@@ -11,6 +11,7 @@ import { clientIdOf, scopesOf } from '../../token/claims.ts'
 import type { Claims } from '../../token/claims.ts'
 import type { IssuedToken } from '../../token/reader.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
+import { isRevoked } from '../../token/token-validity.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import { shownValue, sourceOfClaim } from './claim-reasons.ts'
 import type { ExplainDeps } from './deps.ts'
@@ -104,7 +105,7 @@ async function refusalOf(
 ): Promise<ExplainedRefusal | undefined> {
   const { issued, client, user } = presented
   try {
-    if (issued.kind === 'id_token') checkIdToken(presented, deps)
+    if (issued.kind === 'id_token') await checkIdToken(zone, presented, deps)
     else {
       const verified = await deps.reader.verifyIssued(zone, issued, issued.kind)
       const unapproved = await approvalProblem(zone, verified, verified.scopes, deps)
@@ -128,7 +129,11 @@ const withDetail = ({ error, status, message, rule }: OAuthError, detail: string
   new OAuthError({ error, status }, message, { rule, detail })
 
 /** An ID token identifies who signed in; the server accepts it as a hint, and as an assertion while these checks pass. */
-function checkIdToken({ issued, client, user }: Presented, { clock }: ExplainDeps): void {
+async function checkIdToken(
+  zone: AddressedZone,
+  { issued, client, user }: Presented,
+  { clock, store }: ExplainDeps,
+): Promise<void> {
   const { claims, expiresAt } = issued
   const refuse = (rule: Rule, description: string): OAuthError => new OAuthError('invalid_token', description, { rule })
   if (!(expiresAt > clock.now())) throw refuse('token-expired', 'The token expired')
@@ -139,6 +144,7 @@ function checkIdToken({ issued, client, user }: Presented, { clock }: ExplainDep
   if (typeof signature === 'string' && !isCurrentSignature(signature, client, user)) {
     throw refuse('token-outdated', 'revocable signature mismatch')
   }
+  if (await isRevoked(zone, issued, store)) throw refuse('token-revoked', 'The token has been revoked')
 }
 
 /** What the records show about a token that is no longer valid. */

@@ -5,7 +5,7 @@ import { jwtType } from '../../model/tokens/jwt.ts'
 import { isCurrentSignature } from '../../token/revocation-signature.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { IssuedToken } from '../../token/reader.ts'
-import { isForOthersOnly } from '../../token/token-validity.ts'
+import { isForOthersOnly, isRevoked } from '../../token/token-validity.ts'
 import { isExchanged, signInOf, signInOfIdToken } from '../presented-sign-in.ts'
 import type { AssertedUser } from './assertion.ts'
 import { assertedUser, assertionRefusal, authorizeByAssertion } from './assertion.ts'
@@ -169,10 +169,7 @@ async function checkNotRevoked(
   if (!isCurrentSignature(String(claims['rev_sig']), issuedTo, user)) {
     throw untrusted('revocable signature mismatch', deps)
   }
-  const grantId = typeof claims['grant_id'] === 'string' ? claims['grant_id'] : undefined
-  if (await store.tokens.isRevoked(zone.id, { grantId, tokenId: String(claims['jti']) })) {
-    throw untrusted(REVOKED, deps)
-  }
+  if (await isRevoked(zone, token, store)) throw untrusted(REVOKED, deps)
 }
 
 const REVOKED = 'The token has been revoked'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { generateKeyPair, SignJWT } from 'jose'
 import type { Explanation } from '../../../src/oauth/explain/explanation.ts'
-import { explainConfig, explained, rulesOf } from '../../support/explain.ts'
+import { explainConfig, explained, GRANTS, rulesOf } from '../../support/explain.ts'
 import {
   approve,
   changeClient,
@@ -156,6 +156,21 @@ for (const mode of MODES) {
       assert.equal((await reported(later.refresh_token)).decision, 'valid')
       await changeClient(server, 'wild', { tokenSalt: 'another' })
       await invalid(later.refresh_token, 'token-outdated')
+    })
+
+    it('reports an ID token that was revoked with its access token or its grant', async () => {
+      const jwtBearer = (assertion: string) =>
+        server.token({ grant_type: GRANTS.jwtBearer, assertion }, { basic: WILD })
+      for (const name of ['access_token', 'refresh_token'] as const) {
+        const tokens = await passwordTokens(server, { scope: 'openid' }, WILD)
+        tokensOf(await jwtBearer(tokens.id_token))
+        assert.equal((await reported(tokens.id_token)).decision, 'valid')
+        await server.send('/oauth/revoke', { form: { token: tokens[name] }, basic: WILD })
+        // UAA: an ID token does not name its grant.
+        if (name === 'refresh_token' && mode === 'uaa') continue
+        assert.notEqual((await jwtBearer(tokens.id_token)).status, 200)
+        await invalid(tokens.id_token, 'token-revoked')
+      }
     })
 
     it('reports a missing approval', async () => {
