@@ -62,7 +62,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
     const again = (problem: InvitationProblem): FastifyReply =>
       goTo(reply, `${PATH}?error_message_code=${problem}&code=${code}`, urls)
     const { consent } = await pages.brandingOf(zone)
-    if (consent?.text !== undefined && !form.get('does_user_consent')) return again('missing_consent')
+    if (consent && form.get('does_user_consent') !== 'true') return again('missing_consent')
     const password = form.get('password') ?? ''
     if (password === '' || password !== form.get('password_confirmation')) return again('form_error')
     const result = await acceptWithPassword(zone, { code, password, from: auditOriginOf(request) }, deps)

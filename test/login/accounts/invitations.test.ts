@@ -308,7 +308,12 @@ for (const mode of MODES) {
         messageOf(await browser.send(target.slice(`http://${Z1}`.length))),
         'Please agree before continuing.',
       )
-      assert.equal((await accept(browser, path, { ...twice(PASSWORD), does_user_consent: 'true' })).status, 302)
+      for (const does_user_consent of ['false', 'no']) {
+        const denied = await accept(browser, path, { ...twice(PASSWORD), does_user_consent })
+        assert.equal(denied.headers['location'], target, does_user_consent)
+      }
+      const agreed = await accept(browser, path, { ...twice(PASSWORD), does_user_consent: 'true' })
+      assert.match(String(agreed.headers['location']), /success=invite_accepted/)
       assert.deepEqual(api.server.faults, [])
       await api.server.stop()
     })

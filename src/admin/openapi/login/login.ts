@@ -285,7 +285,7 @@ const invitationOperations = (csrf: Fields): Operations => ({
       code: must('The code of the invitation.'),
       password: may('The first password of the account.'),
       password_confirmation: may('The password again.'),
-      does_user_consent: may('Present if the user accepts the zone’s consent text.'),
+      does_user_consent: may('`true` if the user agrees to the terms of the zone.'),
     },
     answers: {
       302: redirect('To the sign-in page, to the application, or back to the form with an error.'),
