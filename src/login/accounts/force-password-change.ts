@@ -17,6 +17,8 @@ import type { LoginDeps } from '../deps.ts'
 import { MISMATCH } from './self-service.ts'
 
 const COMPLETED_PATH = '/force_password_change_completed'
+/** The pages of this step, where nothing is left to do after it. */
+const OWN_PATH = new RegExp(`^(?:${PASSWORD_CHANGE_PATH}|${COMPLETED_PATH})(?![^/?#])`)
 
 /** `GET` and `POST /force_password_change`, and `GET /force_password_change_completed`, which continues the sign-in. */
 export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps): void {
@@ -89,6 +91,7 @@ export function forcePasswordChangeHandlers(on: On<AccountPage>, deps: LoginDeps
 
   on('GET /force_password_change_completed', async (request, reply) => {
     if (await demanded(request)) return goTo(reply, PASSWORD_CHANGE_PATH, urls)
-    return goTo(reply, (await sessions.savedRequest(request))?.path ?? '/', urls)
+    const path = (await sessions.savedRequest(request))?.path ?? '/'
+    return goTo(reply, OWN_PATH.test(path) ? '/' : path, urls)
   })
 }

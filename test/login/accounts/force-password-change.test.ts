@@ -161,6 +161,18 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/')).status, 200)
     })
 
+    for (const path of [COMPLETED, `${COMPLETED}?a=1`, PAGE]) {
+      it(`redirects to the start page after a request for ${path}`, async () => {
+        const browser = server.browser()
+        await browser.send(path.slice('http://localhost:8080'.length))
+        await browser.signIn('marissa', 'koala')
+        await browser.send('/force_password_change')
+        await choose(browser, twice(NEW))
+        const led = await browser.send('/force_password_change_completed')
+        assert.equal(led.headers['location'], 'http://localhost:8080/')
+      })
+    }
+
     // Covers GET /force_password_change_completed: redirect to the saved request
     it('redirects to the page last requested meanwhile', async () => {
       const browser = await demanded()
