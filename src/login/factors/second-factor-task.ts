@@ -8,6 +8,7 @@ import { hasFactor, needsProof } from '../../model/sessions/fresh-sign-in.ts'
 import {
   asksForSecondFactor,
   countingMethods,
+  isAbout,
   methodsFor,
   secondFactorPolicy,
 } from '../../model/users/second-factor.ts'
@@ -102,7 +103,9 @@ export function createTasks(deps: LoginDeps): Tasks {
       const asked =
         requiredLevel(policy, { acrValues, client: client?.secondFactor, user, groupNames }) ??
         // Also in a browser that is remembered.
-        (needsProof(path) && hasFactor(user) ? ({ level: '2', methods: policy.methods } as const) : undefined)
+        (isAbout(policy, user) && needsProof(path) && hasFactor(user)
+          ? ({ level: '2', methods: policy.methods } as const)
+          : undefined)
       const level = levelOf(session.signIn.acr)
       const isAsked = asked !== undefined && asked.methods.length > 0 && !reaches(level, asked.level)
       if (!isOutstanding && !isAsked) return undefined

@@ -12,7 +12,7 @@ import { levelOf, reaches, stronger, withLevel } from '../../model/sessions/assu
 import type { Level } from '../../model/sessions/assurance.ts'
 import { providerSessionOf, SESSION_ABSOLUTE_SECONDS } from '../../model/sessions/session.ts'
 import type { Session, SignIn, SignInMethod } from '../../model/sessions/session.ts'
-import { secondFactorPolicy } from '../../model/users/second-factor.ts'
+import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import { keptUserAgent } from '../../model/users/user-agent.ts'
 import type { User } from '../../model/users/user.ts'
 import type { Store } from '../../store/store.ts'
@@ -191,5 +191,5 @@ function mayGuess(
   { signIn: { acr }, behaviour }: { readonly signIn: SignIn; readonly behaviour: Behaviour },
 ): boolean {
   if (reaches(levelOf(acr), '2') || (user.factors?.methods ?? []).length === 0) return false
-  return secondFactorPolicy(zone, behaviour).requirement !== 'off'
+  return isAbout(secondFactorPolicy(zone, behaviour), user)
 }

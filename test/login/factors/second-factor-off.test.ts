@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
-import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
+import { AUTO_REQUEST, authorize, authorizeBootstrap, signedIn } from '../../support/authorize.ts'
 import { APP, exchange, MODES, tokensOf, userNamed } from '../../support/oauth.ts'
 import { giveFactor } from '../../support/second-factor.ts'
 import type { TestServer } from '../../support/server.ts'
@@ -59,6 +59,8 @@ for (const mode of MODES) {
       await browser.signIn('marissa', 'koala')
       for (const path of ['/second_factor', '/second_factor/app']) {
         assert.equal((await browser.send(path)).status, 302, path)
+        const form_redirect_uri = 'http://localhost:8080/change_email'
+        assert.equal((await browser.send(path, { query: { form_redirect_uri } })).status, 302, path)
       }
       for (const path of ['/login/passkey', '/login/passkey/options']) {
         const answer = await browser.send(path, { form: { 'X-Svc-Csrf': browser.csrf } })
@@ -98,6 +100,35 @@ for (const mode of MODES) {
 
     it('never reads or writes factors', () => {
       assert.deepEqual(calls, [])
+    })
+  })
+  describe(`User whom the second-factor policy is not about in ${mode}`, () => {
+    let server: TestServer
+    before(async () => {
+      const secondFactor = { requirement: 'required', origins: ['ldap'] }
+      server = await startServer({ mode, config: { bootstrap: authorizeBootstrap, zone_config: { secondFactor } } })
+      await giveFactor(server, (await userNamed(server, 'marissa')).id)
+    })
+    after(async () => {
+      assert.deepEqual(server.faults, [])
+      await server.stop()
+    })
+
+    it('proves no factor before a change of the email address', async () => {
+      const browser = await signedIn(server)
+      assert.equal((await browser.send('/change_email')).status, 200)
+      const query = { form_redirect_uri: 'http://localhost:8080/change_email' }
+      assert.equal((await browser.send('/second_factor', { query })).status, 302)
+    })
+
+    it('begins to count failures anew with each sign-in', async () => {
+      for (let times = 0; times < 3; times += 1) {
+        for (let failures = 0; failures < 4; failures += 1) {
+          assert.match(String((await server.browser().signIn('marissa', 'wrong')).headers['location']), /error=/)
+        }
+        const { headers } = await server.browser().signIn('marissa', 'koala')
+        assert.equal(headers['location'], 'http://localhost:8080/', String(times))
+      }
     })
   })
 }
