@@ -40,6 +40,12 @@ interface Operation {
 /** An operation, or why it is invalid. */
 type Sent = { readonly operation: Operation } | { readonly sent: JsonRecord; readonly refusal: ScimError }
 
+/** An operation with its place in the request. */
+interface Placed {
+  readonly sent: Sent
+  readonly index: number
+}
+
 /** Which resources each path has. */
 type ResourcesByEndpoint = Readonly<Record<Endpoint, Resources>>
 
@@ -54,7 +60,6 @@ export async function runBulk(
   const results = new Map<number, Json>()
   let failures = 0
   let isBroken = false
-  let waiting = operations.map((sent, index) => ({ sent, index }))
   const mayGoOn = (): boolean => !isBroken && (failOnErrors === undefined || failures < failOnErrors)
   // A failure that is not caused by the operation would affect the following ones as well.
   const stop = (cause: unknown): void => {
@@ -68,29 +73,50 @@ export async function runBulk(
     if (failed) failures += 1
   }
 
-  // An operation is deferred while it refers to a later one (§3.7.2).
-  while (waiting.length > 0 && mayGoOn()) {
-    const open = new Set(waiting.flatMap(({ sent }) => ('operation' in sent ? (sent.operation.bulkId ?? []) : [])))
-    const isReady = ({ sent }: { sent: Sent }): boolean =>
-      !('operation' in sent) || sent.operation.references.every(id => !open.has(id))
-    const ready = waiting.filter(isReady)
-    // The remaining operations refer to each other circularly.
-    const batch = ready.length > 0 ? ready : waiting
-    waiting = ready.length > 0 ? waiting.filter(each => !isReady(each)) : []
-    for (let start = 0; start < batch.length && mayGoOn(); ) {
-      await nextTurn() // with SQLite nothing else would yield to other requests
-      const together = failOnErrors === undefined ? countTogether(batch.slice(start, start + MAX_TOGETHER)) : 1
-      const some = batch.slice(start, start + together)
-      await Promise.all(some.map(({ sent, index }) => run(sent, index)))
-      start += together
-    }
+  const placed = inOrder(operations)
+  for (let start = 0; start < placed.length && mayGoOn(); ) {
+    await nextTurn() // with SQLite nothing else would yield to other requests
+    const together = failOnErrors === undefined ? countTogether(placed.slice(start, start + MAX_TOGETHER)) : 1
+    const some = placed.slice(start, start + together)
+    await Promise.all(some.map(({ sent, index }) => run(sent, index)))
+    start += together
   }
   const ordered = [...results].toSorted(([one], [other]) => one - other).map(([, result]) => result)
   return { schemas: [BULK_RESPONSE_SCHEMA], Operations: ordered }
 }
 
+/**
+ * In the order of the request, but an operation that refers to a later one is deferred until directly after that one (§3.7.2).
+ * Those that refer to each other circularly come last, and are refused.
+ */
+function inOrder(operations: readonly Sent[]): readonly Placed[] {
+  const open = new Set(operations.flatMap(sent => bulkIdOf(sent) ?? []))
+  const placed: Placed[] = []
+  const deferred = new Map<string, Placed[]>()
+  const place = (each: Placed): void => {
+    const references = 'operation' in each.sent ? each.sent.operation.references : []
+    const missing = references.find(id => open.has(id))
+    if (missing !== undefined) {
+      deferred.set(missing, [...(deferred.get(missing) ?? []), each])
+      return
+    }
+    placed.push(each)
+    const bulkId = bulkIdOf(each.sent)
+    if (bulkId === undefined) return
+    open.delete(bulkId)
+    const next = deferred.get(bulkId) ?? []
+    deferred.delete(bulkId)
+    next.forEach(place)
+  }
+  operations.forEach((sent, index) => place({ sent, index }))
+  const circular = [...deferred.values()].flat().toSorted((one, other) => one.index - other.index)
+  return [...placed, ...circular]
+}
+
+const bulkIdOf = (sent: Sent): string | undefined => ('operation' in sent ? sent.operation.bulkId : undefined)
+
 /** How many leading operations can run together: at least one, and no two that could have the same name. */
-function countTogether(batch: readonly { readonly sent: Sent }[]): number {
+function countTogether(batch: readonly Placed[]): number {
   const taken = new Set<string>()
   let count = 0
   for (const { sent } of batch) {
@@ -129,7 +155,7 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
     throw new ScimError(413, `A request can have at most ${LIMITS.maxOperations} operations`)
   }
   const operations = list.map(readOperation)
-  const bulkIds = operations.flatMap(sent => ('operation' in sent ? (sent.operation.bulkId ?? []) : []))
+  const bulkIds = operations.flatMap(sent => bulkIdOf(sent) ?? [])
   const twice = bulkIds.find((id, index) => bulkIds.indexOf(id) !== index)
   if (twice !== undefined) throw new ScimError('invalidValue', `The bulkId ${shown(twice)} occurs twice`)
   return { operations, failOnErrors: failOnErrors === undefined ? undefined : Number(failOnErrors) }
@@ -155,7 +181,7 @@ function readOperation(sent: unknown): Sent {
   if (!isJsonRecord(data)) return refuse('data must be an object')
   const decoded = id === undefined ? undefined : decode(id)
   if (id !== undefined && decoded === undefined) return refuse('The path is not valid')
-  const references = referencesOf([decoded, data])
+  const references = [...new Set(referencesOf([decoded, data]))]
   return { operation: { method, endpoint, id: decoded, bulkId: bulk || undefined, version: tag, data, references } }
 }
 

@@ -120,6 +120,30 @@ for (const kind of DATABASE_KINDS) {
       assert.equal(member['title'], 'VP')
     })
 
+    it('keeps the order of changes that refer to another operation', async () => {
+      const group = await scim.send('POST', '/Groups', {
+        body: { schemas: [GROUP_SCHEMA], displayName: 'bulk.order' },
+      })
+      const path = `/Groups/${group.json<{ id: string }>().id}`
+      const change = (version: number, operation: object) => ({
+        method: 'PATCH',
+        path,
+        version: `W/"${version}"`,
+        data: patchOf(operation),
+      })
+      const add = (bulkId: string) => ({ op: 'add', path: 'members', value: [{ value: `bulkId:${bulkId}` }] })
+      const results = await bulk([
+        post('earlier', user('earlier@b.example')),
+        change(0, add('earlier')),
+        change(1, add('later')),
+        post('later', user('later@b.example')),
+        change(2, { op: 'remove', path: 'members' }),
+      ])
+      assert.deepEqual(statuses(results), ['201', '200', '200', '201', '200'])
+      const after = (await scim.send('GET', path)).json<{ members?: readonly unknown[] }>()
+      assert.equal(after.members, undefined)
+    })
+
     // Partly covers /scim/v2/Bulk: rule: circular references are resolved (RFC 7644 §3.7.1)
     it('rejects references that are unknown, failed or circular', async () => {
       const manager = (bulkId: string) => ({ [ENTERPRISE]: { manager: { value: `bulkId:${bulkId}` } } })
