@@ -27,6 +27,10 @@ export interface PasskeyProof {
   readonly amr: readonly string[]
 }
 
+/** What a passkey proves by itself, without the user's verification. */
+export const provenBy = ({ isAttested }: Pick<Passkey, 'isAttested'>): Pick<PasskeyProof, 'level' | 'amr'> =>
+  isAttested ? { level: 'phrh', amr: ['hwk'] } : { level: 'phr', amr: ['pop'] }
+
 const purposeFor = (user: User | undefined): ChallengeFor['purpose'] => (user ? 'second factor' : 'sign-in')
 
 /** The options of `navigator.credentials.get`: with a user for a second factor, else to identify the user. */
@@ -75,12 +79,8 @@ export async function authenticate(
   const { outcome: _, ...seen } = verified
   const use = { ...seen, at: clock.now() }
   if (!(await store.factors.usePasskey(zoneId, passkey.credentialId, use))) return refused('counter')
-  return {
-    outcome: 'proved',
-    userId: passkey.userId,
-    level: passkey.isAttested ? 'phrh' : 'phr',
-    amr: [passkey.isAttested ? 'hwk' : 'pop', ...(seen.isUserVerified ? ['user'] : [])],
-  }
+  const { level, amr } = provenBy(passkey)
+  return { outcome: 'proved', userId: passkey.userId, level, amr: seen.isUserVerified ? [...amr, 'user'] : amr }
 }
 
 /** The library's result for a valid response. */

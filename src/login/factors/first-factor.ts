@@ -2,6 +2,7 @@
 // continues.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
+import { provenBy } from '../../factors/authentication.ts'
 import { isFresh } from '../../model/sessions/session.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { withFormRedirect } from '../../pages/parts/layout.ts'
@@ -102,10 +103,7 @@ export function firstFactorHandlers(
     }
     const isKept = await changes.addPasskey(await ownerOf(request, signedIn, pages), result.passkey)
     if (!isKept) return ask(request, reply, form)
-    const factor = result.passkey.isAttested
-      ? ({ level: 'phrh', amr: ['hwk'] } as const)
-      : ({ level: 'phr', amr: ['pop'] } as const)
-    return finish(request, reply, { signedIn, form, factor })
+    return finish(request, reply, { signedIn, form, factor: provenBy(result.passkey) })
   })
 
   /** Adding a factor proves it. Recovery codes are shown to users who have none. */

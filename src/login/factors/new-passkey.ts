@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { MAX_PASSKEYS } from '../../accounts/factor-changes.ts'
 import type { Factors } from '../../accounts/factors.ts'
+import { provenBy } from '../../factors/authentication.ts'
 import { SECURITY_PATH as PATH } from '../../model/sessions/fresh-sign-in.ts'
 import { mayBeOfferedPasskey } from '../../model/users/second-factor.ts'
 import { factorTexts } from '../../pages/texts/factor-texts.ts'
@@ -61,7 +62,7 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
         )
       }
       const continueUrl = isOffered ? await destinationOf(request, sessions) : `${PATH}?done=passkey_added`
-      return afterAdding(request, reply, { signedIn, factor: { level: 'phr', amr: ['pop'] }, continueUrl })
+      return afterAdding(request, reply, { signedIn, factor: provenBy(result.passkey), continueUrl })
     }),
   )
 
