@@ -1,9 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
-import { mayUseGrant } from '../../model/clients/client.ts'
 import type { Client } from '../../model/clients/client.ts'
-import { demandsOn } from '../../model/clients/client-demands.ts'
 import { DEVICE_CODE_SECONDS, newUserCode, POLL_SECONDS, shownUserCode } from '../../model/tokens/device-code.ts'
 import type { DeviceRequest } from '../../model/tokens/device-code.ts'
 import { namedResources } from '../../model/tokens/resources.ts'
@@ -21,6 +19,7 @@ import { bodyForm } from '../../web/route.ts'
 import { parseParams } from '../params.ts'
 import type { Params } from '../params.ts'
 import { recordingRefusals } from '../refusal-event.ts'
+import { requireGrantOfClient, requireGrantOfProfile } from '../token-rules.ts'
 import { DEVICE_AUTHORIZATION_PATH, DEVICE_PATH, requireDeviceProtocol } from './routes.ts'
 import type { DeviceRoute } from './routes.ts'
 import type { OAuthDeps } from '../deps.ts'
@@ -71,24 +70,20 @@ export function deviceAuthorizationHandler(on: On<DeviceRoute>, deps: OAuthDeps)
     request: FastifyRequest,
     { client, params }: { readonly client: Client; readonly params: Params },
   ): Promise<DeviceCodes> {
-    requireGrant(request, client)
+    const { zone } = request
+    requireGrantOfClient(zone, { client, type: DEVICE_CODE, params }, deps)
+    requireGrantOfProfile(zone, { client, type: DEVICE_CODE }, deps)
     const scope = params.get('scope')
     if (scope !== undefined && scope.length > MAX_SCOPE_LENGTH) {
       throw new OAuthError('invalid_scope', 'The scope is too long')
     }
     const scopes = parseScope(scope)
     requestableScopes({ client, requested: scopes }, behaviour)
-    const resources = supportsProtocol(request.zone, 'resourceIndicators', behaviour)
+    const resources = supportsProtocol(zone, 'resourceIndicators', behaviour)
       ? namedResources(params.all('resource'), client)
       : []
     await limits.deviceCodes.take(siteKey(contextOf(request), 'device'))
     return insert(request, { clientId: client.clientId, scopes, ...(resources.length > 0 && { resources }) })
-  }
-
-  function requireGrant({ zone }: FastifyRequest, client: Client): void {
-    const { grantTypes } = demandsOn(zone, client)
-    if (mayUseGrant(client, DEVICE_CODE) && (!grantTypes || grantTypes.includes(DEVICE_CODE))) return
-    throw new OAuthError(behaviour.grantNotAllowed, 'Unauthorized grant type')
   }
 
   async function insert(

@@ -111,6 +111,19 @@ for (const mode of MODES) {
       })
     }
 
+    it('reports the rule of a client that may not use the device grant, as the token endpoint does', async () => {
+      const asPolling = { grant_type: GRANTS.device, device_code: 'none' }
+      for (const [path, form] of [
+        ['/oauth/token', asPolling],
+        ['/oauth/device_authorization', {}],
+      ] as const) {
+        const answer = await server.send(path, { form, basic: basicOf('wild') })
+        assert.match(String(answer.json()['error_description']), /Unauthorized grant type/, path)
+        const { recorded } = await explained(server, { event: await newest() })
+        assert.deepEqual([recorded?.refusal?.['endpoint'], recorded?.refusal?.['rule']], [path, 'client-grant-type'])
+      }
+    })
+
     it('records a refusal after sign-in once', async () => {
       const client = await server.store.clients.find('svc', 'wild')
       assert.ok(client)
