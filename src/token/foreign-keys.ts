@@ -221,13 +221,13 @@ export function verifiesWith(jwks: string, algorithms: readonly string[]): boole
 
 function fits(jwk: Jwk, { alg, kid }: WantedKey): boolean {
   const kind = KINDS.get(alg)
-  const { use, key_ops: operations } = jwk
+  const { use, alg: own, key_ops: operations } = jwk
   return (
     kind !== undefined &&
     (kid === undefined || jwk['kid'] === kid) &&
     jwk['kty'] === kind.kty &&
     (kind.crv === undefined || jwk['crv'] === kind.crv) &&
-    (jwk['alg'] === undefined || jwk['alg'] === alg) &&
+    (own === undefined || (typeof own === 'string' && algorithmNamed(own) === algorithmNamed(alg))) &&
     (use === undefined || use === 'sig') &&
     (operations === undefined || (Array.isArray(operations) && operations.includes('verify')))
   )

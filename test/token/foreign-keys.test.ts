@@ -113,6 +113,17 @@ describe('Inline JWKS', () => {
     })
   }
 
+  // RFC 9864 §2.2 gives the algorithm another name; keys and signatures change over at different times.
+  for (const [alg, ofKey] of [
+    ['EdDSA', 'Ed25519'],
+    ['Ed25519', 'EdDSA'],
+  ] as const) {
+    it(`verifies ${alg} with a key for ${ofKey}`, async () => {
+      const jwks = setOf(jwkOf('ed25519', { kid: 'a', alg: ofKey }))
+      assert.ok(await isSameInline(jwks, alg, 'a', 'ed25519'))
+    })
+  }
+
   const usableKeys: readonly { name: string; jwks: string; kid: string | undefined }[] = [
     { name: 'with use sig', jwks: setOf(jwkOf('rsa', { kid: 'a', use: 'sig', alg: 'RS256' })), kid: 'a' },
     { name: 'with key_ops verify', jwks: setOf(jwkOf('rsa', { kid: 'a', key_ops: ['verify'] })), kid: 'a' },
