@@ -101,12 +101,11 @@ export function createClientAuthenticator(
     return badClient(`This client must authenticate by ${authMethods.join(' or ') || 'other means'}`)
   }
 
-  function checkGivenId({ params }: ClientAuthRequest, { clientId }: Client): void {
+  function refusalOfGivenId({ params }: ClientAuthRequest, { clientId }: Client): OAuthError | undefined {
     const given = params.get('client_id')
-    if (given === undefined || given === clientId) return
+    if (given === undefined || given === clientId) return undefined
     const description = 'Given client ID does not match authenticated client'
-    if (behaviour.basicForForeignId) throw badClient(description)
-    throw new OAuthError('invalid_client', description)
+    return behaviour.basicForForeignId ? badClient(description) : new OAuthError('invalid_client', description)
   }
 
   return {
@@ -121,14 +120,14 @@ export function createClientAuthenticator(
       const client = await store.clients.find(zoneId, chosen.attempt.clientId)
       const method = chosen.method.forClient?.(client, request) ?? chosen.method
       const attempt = method === chosen.method ? chosen.attempt : method.read(request)
-      const refusal = await refusalOf(client, { method, attempt }, from)
+      const refusal =
+        (await refusalOf(client, { method, attempt }, from)) ?? (client && refusalOfGivenId(request, client))
       if (!client || refusal) {
         // An unknown client id may be a secret in the wrong field: the audit trail gets its digest.
         const principal = client?.clientId ?? digest(attempt.clientId)
         audit({ type: 'ClientAuthenticationFailure', zoneId, principal, remoteAddress })
         throw refusal ?? badClient('Bad credentials')
       }
-      checkGivenId(request, client)
       const data = attempt.evidence === undefined ? {} : { data: attempt.evidence }
       audit({ type: 'ClientAuthenticationSuccess', zoneId, principal: client.clientId, remoteAddress, ...data })
       const { clientAuthMethod } = attempt

@@ -305,12 +305,14 @@ for (const mode of MODES) {
       const from = server.events.length
       await send({}, { basic: ['service', 'service-secret'] })
       await send({}, { basic: ['service', 'wrong-secret'] })
+      await send({ client_id: 'app' }, { basic: ['service', 'service-secret'] })
       const events = server.events.slice(from)
       assert.deepEqual(
         events.map(({ type, principal }) => [type, principal]),
         [
           ['ClientAuthenticationSuccess', 'service'],
           ['TokenIssuedEvent', 'service'],
+          ['ClientAuthenticationFailure', 'service'],
           ['ClientAuthenticationFailure', 'service'],
         ],
       )
