@@ -45,7 +45,7 @@ export interface Authorization {
   readonly state?: string
   /** Identifies all tokens issued from one grant. */
   readonly grantId?: string
-  /** `none` or `private_key_jwt`; absent for a non-empty secret. */
+  /** How the client authenticated; absent for a non-empty secret. */
   readonly clientAuthMethod?: string | undefined
   /** What the access token is bound to, and the refresh token of a client without credential (RFC 9449 §5, RFC 8705 §4). */
   readonly confirmation?: Confirmation | undefined
