@@ -10,7 +10,7 @@ import type { AuditOrigin } from '../model/audit/event.ts'
 import { createGroupRights } from '../users/groups/group-rights.ts'
 import { passwordProblem } from '../users/password-rules.ts'
 import { setNewPassword } from '../users/password.ts'
-import { peekCode, redeemCode } from './codes.ts'
+import { peekCode, redeemCode, spendCode } from './codes.ts'
 import type { RequestedReturn, ValidCode } from './codes.ts'
 import { switchesIn } from './switches.ts'
 import type { SwitchDeps } from './switches.ts'
@@ -81,10 +81,23 @@ export async function acceptWithPassword(
   // Before the code is consumed, so that the user can choose another password.
   const problem = await passwordProblem(zone, { password, owner: open.user }, deps)
   if (problem !== undefined) return { outcome: 'refused', message: problem }
-  const taken = await takeInvitation(zone, code, deps)
-  if (taken?.step !== 'password') return { outcome: 'expired' }
+  const on = (taken: ValidCode<'invitation'>) => setFirstPassword(zone, { taken, password, from }, deps)
+  return (await spendCode(zone, { purpose: 'invitation', value: code, on }, deps)) ?? { outcome: 'expired' }
+}
+
+async function setFirstPassword(
+  zone: Zone,
+  {
+    taken,
+    password,
+    from,
+  }: { readonly taken: ValidCode<'invitation'>; readonly password: string; readonly from: AuditOrigin },
+  deps: AccountDeps,
+): Promise<Acceptance> {
+  const invitation = readInvitation(taken, deps)
+  if (invitation?.step !== 'password') return { outcome: 'expired' }
   // The existing password may be that of another user who signed up with this address, so it is not compared.
-  const { passwordHash: _, ...user } = taken.user
+  const { passwordHash: _, ...user } = invitation.user
   const result = await setNewPassword({ zone, user, password, meetsDemand: true, ...from }, deps)
   switch (result.outcome) {
     case 'refused':
@@ -93,7 +106,7 @@ export async function acceptWithPassword(
       return { outcome: 'expired' }
     case 'changed':
       await deps.users.verify(zone, user.id, { by: from })
-      return { outcome: 'accepted', requestedReturn: taken.requestedReturn }
+      return { outcome: 'accepted', requestedReturn: invitation.requestedReturn }
   }
 }
 

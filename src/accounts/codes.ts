@@ -126,13 +126,29 @@ export async function peekCode<P extends AccountPurpose>(
 }
 
 /** Consumes the code; undefined if it is invalid. Of two concurrent requests, only one gets it. */
-export async function redeemCode<P extends AccountPurpose>(
+export const redeemCode = <P extends AccountPurpose>(
   zone: Zone,
-  { purpose, value }: { purpose: P; value: string },
+  asked: { purpose: P; value: string },
   deps: Omit<CodeDeps, 'random'>,
-): Promise<ValidCode<P> | undefined> {
+): Promise<ValidCode<P> | undefined> => spendCode(zone, { ...asked, on: code => Promise.resolve(code) }, deps)
+
+/** The same, for work that may throw, as on a busy server: then the code stays valid. */
+export async function spendCode<P extends AccountPurpose, T>(
+  zone: Zone,
+  { purpose, value, on }: { purpose: P; value: string; on: (code: ValidCode<P>) => Promise<T> },
+  deps: Omit<CodeDeps, 'random'>,
+): Promise<T | undefined> {
   if (!isCode(value)) return undefined
-  return readCode(zone, await deps.store.oneTimeCodes.redeem(zone.id, purpose, digest(value)), deps)
+  const { oneTimeCodes } = deps.store
+  const stored = await oneTimeCodes.redeem(zone.id, purpose, digest(value))
+  const code = await readCode<P>(zone, stored, deps)
+  if (!stored || !code) return undefined
+  try {
+    return await on(code)
+  } catch (error) {
+    await oneTimeCodes.restore(zone.id, stored)
+    throw error
+  }
 }
 
 /** The stored data of a code. */

@@ -9,8 +9,8 @@ import type { Zone } from '../model/zones/zone.ts'
 import { isMailAddress } from '../mail/mailer.ts'
 import { AlreadyExists } from '../store/store.ts'
 import type { Caller } from '../users/caller.ts'
-import { redeemCode } from './codes.ts'
-import type { RequestedReturn } from './codes.ts'
+import { spendCode } from './codes.ts'
+import type { RequestedReturn, ValidCode } from './codes.ts'
 import type { AccountDeps } from './deps.ts'
 
 /** The purposes of codes that change an address; they are not interchangeable. */
@@ -74,10 +74,17 @@ export async function changeEmail(
   { purpose, code, by }: { readonly purpose: EmailPurpose; readonly code: string; readonly by: Caller },
   deps: AccountDeps,
 ): Promise<EmailChange> {
-  const { users, service } = deps
-  const good = await redeemCode(zone, { purpose, value: code }, deps)
-  if (good?.user.origin !== service.name) return { outcome: 'invalid' }
+  const on = (good: ValidCode<EmailPurpose>) => changeByCode(zone, { good, by }, deps)
+  return (await spendCode(zone, { purpose, value: code, on }, deps)) ?? { outcome: 'invalid' }
+}
+
+async function changeByCode(
+  zone: Zone,
+  { good, by }: { readonly good: ValidCode<EmailPurpose>; readonly by: Caller },
+  { users, service }: AccountDeps,
+): Promise<EmailChange> {
   const { user: before, data } = good
+  if (before.origin !== service.name) return { outcome: 'invalid' }
   // The owner changes the own account, so its rights are not checked.
   const owner = { ...by, scopes: [service.scope('admin')], ofDefaultZone: true }
   try {

@@ -6,7 +6,7 @@ import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import type { Caller } from '../users/caller.ts'
 import { setNewPassword } from '../users/password.ts'
-import { issueCode, peekCode, redeemCode } from './codes.ts'
+import { issueCode, peekCode, spendCode } from './codes.ts'
 import type { CodeDeps, RequestedReturn, ValidCode, NewCode } from './codes.ts'
 import type { AccountDeps } from './deps.ts'
 
@@ -112,12 +112,20 @@ type ResetResult =
  */
 export async function resetPassword(
   zone: Zone,
-  { code, password, by }: Reset,
+  { code: value, ...reset }: Reset,
   deps: AccountDeps,
 ): Promise<ResetResult> {
-  const good = await redeemCode(zone, { purpose: 'password-reset', value: code }, deps)
-  if (good?.user.origin !== deps.service.name) return { outcome: 'invalid' }
-  const { user, data: requestedReturn, expiresAt: endsAt } = good
+  const on = (code: ValidReset) => setByCode(zone, { ...reset, code }, deps)
+  return (await spendCode(zone, { purpose: 'password-reset', value, on }, deps)) ?? { outcome: 'invalid' }
+}
+
+async function setByCode(
+  zone: Zone,
+  { code, password, by }: Omit<Reset, 'code'> & { readonly code: ValidReset },
+  deps: AccountDeps,
+): Promise<ResetResult> {
+  const { user, data: requestedReturn, expiresAt: endsAt } = code
+  if (user.origin !== deps.service.name) return { outcome: 'invalid' }
   const { remoteAddress, userAgent } = by
   const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
   const result = await setNewPassword(change, deps)

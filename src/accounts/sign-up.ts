@@ -14,7 +14,7 @@ import { originOf } from '../users/caller.ts'
 import { PASSWORD_REVISION_LENGTH } from '../users/password.ts'
 import { checkEmailDomain } from '../users/rules.ts'
 import { sendAccountMail } from './account-mails.ts'
-import { issueCode, peekCode, redeemCode } from './codes.ts'
+import { issueCode, peekCode, spendCode } from './codes.ts'
 import type { RequestedReturn, ValidCode } from './codes.ts'
 import { isUserName } from './email-change.ts'
 import { isMailAddress } from '../mail/mailer.ts'
@@ -120,7 +120,7 @@ export async function verifySignUp(
   { code, browser, password, by }: Verification,
   deps: AccountDeps,
 ): Promise<VerificationResult> {
-  const { store, users, passwords } = deps
+  const { passwords } = deps
   const seen = await peekSignUp(zone, code, deps)
   if (!seen) return { outcome: 'invalid' }
   if (seen.data.passwordHash !== undefined && needsPassword(seen, browser)) {
@@ -128,17 +128,24 @@ export async function verifySignUp(
     if (!(await isTypedPassword({ typed: password, hash: seen.data.passwordHash, requester }, passwords)))
       return { outcome: 'wrong-password', seen }
   }
-  const good = await redeemCode(zone, { purpose: 'sign-up', value: code }, deps)
-  if (!good) return { outcome: 'invalid' }
+  const on = (good: ValidCode<'sign-up'>) => verifyByCode(zone, { good, by }, deps)
+  return (await spendCode(zone, { purpose: 'sign-up', value: code, on }, deps)) ?? { outcome: 'invalid' }
+}
+
+async function verifyByCode(
+  zone: Zone,
+  { good, by }: { readonly good: ValidCode<'sign-up'>; readonly by: AuditOrigin },
+  deps: AccountDeps,
+): Promise<VerificationResult> {
   const { user, data } = good
   // It has been verified since: its password is in use.
   if (!user.verified) {
     if (data.passwordHash !== undefined && !(await usePassword(user, { passwordHash: data.passwordHash, by }, deps))) {
       return { outcome: 'invalid' }
     }
-    await users.verify(zone, user.id, { by })
+    await deps.users.verify(zone, user.id, { by })
   }
-  await store.oneTimeCodes.forget(zone.id, 'sign-up', user.id)
+  await deps.store.oneTimeCodes.forget(zone.id, 'sign-up', user.id)
   return { outcome: 'verified', user, requestedReturn: data }
 }
 

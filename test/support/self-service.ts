@@ -1,5 +1,6 @@
 // Shared by tests of account self-service: sign-up, password reset and changes of email addresses.
 import assert from 'node:assert/strict'
+import { TooManyHashes } from '../../src/base/passwords.ts'
 import type { AddressedMail } from '../../src/mail/mailer.ts'
 import { hiddenFields } from './forms.ts'
 import type { Browser, TestAnswer, TestServer } from './server.ts'
@@ -69,3 +70,15 @@ export async function linkTo(server: TestServer, email: string): Promise<string>
 /** Presses the button of the page that a mailed link leads to. */
 export const confirmed = (browser: Browser, link: string, fields: Readonly<Record<string, string>> = {}) =>
   submitted(browser, link, { action: link.replace(/\?.*/, ''), ...fields })
+
+/** Does the work while a busy server refuses to change accounts. */
+export async function whileBusy<T>({ store: { users } }: TestServer, work: () => Promise<T>): Promise<T> {
+  const usual = { ...users }
+  const refuse = () => Promise.reject(new TooManyHashes())
+  Object.assign(users, { setPassword: refuse, replace: refuse })
+  try {
+    return await work()
+  } finally {
+    Object.assign(users, usual)
+  }
+}

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
 import { hiddenFields } from '../../support/forms.ts'
-import { CLOSED_INTERNAL, confirmed, CORP, linkTo, mailTo, submitted, textOf } from '../../support/self-service.ts'
+import {
+  CLOSED_INTERNAL,
+  confirmed,
+  CORP,
+  linkTo,
+  mailTo,
+  submitted,
+  textOf,
+  whileBusy,
+} from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -118,6 +127,15 @@ for (const mode of MODES) {
       assert.equal((await browser.send('/profile')).status, 200, 'the session continues')
       const again = await browser.send(link)
       assert.match(String(again.headers['location']), /\/profile\?error_message_code=email_change\.invalid_code$/)
+    })
+
+    it('does not use up the link where a busy server changes nothing', async () => {
+      const browser = await signedIn('joel')
+      isSent(await ask(browser, 'joel@busy.example'))
+      const link = await linkTo(server, 'joel@busy.example')
+      assert.equal((await whileBusy(server, () => confirmed(browser, link))).status, 503)
+      assert.equal((await confirmed(browser, link)).status, 302)
+      assert.equal((await userNamed(server, 'joel')).email, 'joel@busy.example')
     })
 
     it('keeps a user name that differs from the address', async () => {

@@ -11,6 +11,7 @@ import {
   NEW_PASSWORD,
   signUpWith,
   textOf,
+  whileBusy,
 } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
@@ -126,6 +127,17 @@ for (const mode of MODES) {
       for (let times = 0; times < 3; times += 1) assert.equal((await server.send(link)).status, 200)
       assert.equal((await userNamed(server, 'scan@shop.example')).verified, false)
       assert.equal((await confirmed(browser, link)).status, 302)
+    })
+
+    it('does not use up the link where a busy server verifies nothing', async () => {
+      const browser = server.browser()
+      await signUpWith(browser, 'busy@shop.example')
+      await mailTo(server, 'busy@shop.example')
+      await signUpWith(browser, 'busy@shop.example') // UAA: the account has the password of the first one already
+      const link = await linkTo(server, 'busy@shop.example')
+      assert.equal((await whileBusy(server, () => confirmed(browser, link))).status, 503)
+      assert.equal((await confirmed(browser, link)).status, 302)
+      assert.equal(await statusOfSignIn('busy@shop.example', NEW_PASSWORD), '/')
     })
 
     it('asks for the password of the sign-up in another browser', async () => {

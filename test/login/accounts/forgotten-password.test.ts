@@ -3,7 +3,16 @@ import { after, before, describe, it } from 'node:test'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
-import { CLOSED_INTERNAL, CORP, linkTo, mailTo, NEW_PASSWORD, submitted, textOf } from '../../support/self-service.ts'
+import {
+  CLOSED_INTERNAL,
+  CORP,
+  linkTo,
+  mailTo,
+  NEW_PASSWORD,
+  submitted,
+  textOf,
+  whileBusy,
+} from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 import { defaultBootstrap, startServer } from '../../support/server.ts'
 
@@ -211,6 +220,13 @@ for (const mode of MODES) {
       const third = await linkFor('rosa')
       assert.equal((await reset(third)).status, 302)
       isExpired(await server.browser().send(third))
+    })
+
+    it('does not use up the link where a busy server does not set the password', async () => {
+      const link = await linkFor('rosa')
+      const busy = await whileBusy(server, () => reset(link, 'another sea of glass'))
+      assert.equal(busy.status, 503)
+      assert.equal((await reset(link, 'another sea of glass')).status, 302)
     })
 
     it('gives a refused password no more time', async () => {

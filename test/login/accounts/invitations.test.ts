@@ -4,6 +4,7 @@ import { hiddenFields, unescaped } from '../../support/forms.ts'
 import { APP_URL, inviteBootstrap, startInvitationServer, Z1 } from '../../support/invitations.ts'
 import type { InviteApi, InviteRequest } from '../../support/invitations.ts'
 import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
+import { whileBusy } from '../../support/self-service.ts'
 import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 
 const PASSWORD = 'a long and good one'
@@ -52,6 +53,13 @@ for (const mode of MODES) {
       const email = `person${accounts}@acc.org`
       return { email, ...(await api.linkFor(email, request)) }
     }
+
+    it('is not used up where a busy server does not set the password', async () => {
+      const { path } = await fresh()
+      const browser = server.browser()
+      assert.equal((await whileBusy(server, () => accept(browser, path))).status, 503)
+      assert.equal((await accept(browser, path)).status, 302)
+    })
 
     // Covers GET /invitations/accept: code; answer: form
     it('shows the form on every GET without using up the link', async () => {
