@@ -25,7 +25,7 @@ import { authorizeByUser } from '../grants/user-token.ts'
 import { tokenFormatOf } from '../params.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { ExplainDeps } from './deps.ts'
-import { planCode, planDevice } from './planned-sign-in.ts'
+import { planCode, planDevice, planPresentedSignIn } from './planned-sign-in.ts'
 import type { Planning } from './planning.ts'
 import { FROM_PROVIDER, lockOf, missing, userOf } from './planning.ts'
 
@@ -100,8 +100,8 @@ async function planAssertion(type: AssertionGrantType, planning: Planning, deps:
   await requireUsableProvider(request, user, deps)
   if (user.origin === deps.service.name && !user.verified) throw refused({ reason: 'account-not-verified' }, deps)
   if (user.origin !== deps.service.name) findings.notChecked.push(FROM_PROVIDER)
-  await requireFactorOfToken(zone, { user, acr: undefined }, deps)
-  const authorization = await authorizeByAssertion(type, { user, amr: [] }, { request, deps })
+  const acr = await planPresentedSignIn(planning, user, deps)
+  const authorization = await authorizeByAssertion(type, { user, amr: [], acr }, { request, deps })
   const grant = { user, client, claims: { grant_type: type } }
   const unapproved = await approvalProblem(zone, grant, authorization.scopes, deps)
   if (unapproved !== undefined) {
@@ -118,7 +118,8 @@ async function planUserToken(planning: Planning, deps: ExplainDeps): Promise<Aut
   if (request.params.all('resource').length > 0) {
     findings.notChecked.push('Whether the client of that token may ask for the resource, too.')
   }
-  return authorizeByUser({ user, claims: {} }, request, deps)
+  const [level] = (await planPresentedSignIn(planning, user, deps)) ?? []
+  return authorizeByUser({ user, claims: { acr: level } }, request, deps)
 }
 
 async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Authorization> {

@@ -11,6 +11,7 @@ import { namedResources } from '../../model/tokens/resources.ts'
 import type { GrantedScopes } from '../../model/tokens/scopes.ts'
 import { approvedScopes, parseScope, requestableScopes, userScopes } from '../../model/tokens/scopes.ts'
 import { supportsLevels } from '../../model/users/second-factor.ts'
+import type { User } from '../../model/users/user.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import { levelsAsked } from '../../model/sessions/step-up.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
@@ -78,6 +79,23 @@ function reach({ level, methods }: RequiredLevel, acr: Classes, findings: Findin
     `The client or the request requires a sign-in of level ${level}, by ${methods.join(' or ')}.`,
   )
   return withLevel(level, acr)
+}
+
+/**
+ * The classes that the token or assertion which the client presents must show, by the policies of zone and client; undefined if any
+ * sign-in is enough.
+ */
+export async function planPresentedSignIn(
+  { request, findings }: Planning,
+  user: User,
+  deps: ExplainDeps,
+): Promise<Classes> {
+  const { zone, client } = request
+  const isOfZone = (await deps.findOutstandingDemand(zone, user, { acr: undefined }))?.name === SECOND_FACTOR.name
+  if (isOfZone) addOutstanding(findings, SECOND_FACTOR.name, ASKED_BY_ZONE)
+  const first = isOfZone ? withLevel('2') : undefined
+  const lacking = await lackingLevel(zone, { client, user, acr: first }, deps)
+  return lacking && lacking.methods.length > 0 ? reach(lacking, first, findings) : first
 }
 
 /** The result of redeeming a code, once the user has signed in and approved. */

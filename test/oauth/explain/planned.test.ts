@@ -12,6 +12,8 @@ import {
   changeClient,
   changeUser,
   clientNamed,
+  exchange,
+  insertCode,
   MODES,
   passwordTokens,
   tokensOf,
@@ -409,6 +411,29 @@ for (const mode of MODES) {
         [pending.decision, pending.outstanding.map(({ rule }) => rule)],
         ['pending', ['second-factor', 'second-factor']],
       )
+      await setPolicy(server, { requirement: 'off' })
+    })
+
+    it('leaves open whether the token or assertion that is presented shows a second factor', async () => {
+      const change = { clientId: 'front', scopes: ['openid', 'svc.user'], amr: ['pwd', 'otp'], acr: ['2'] }
+      const bearerOf = async (): Promise<string> =>
+        tokensOf(await exchange(server, await insertCode(server, change), {}, secretOf('front'))).access_token
+      for (const [requirement, client_id] of [
+        ['required', 'wild'],
+        ['optional', 'strong'],
+      ] as const) {
+        await setPolicy(server, { requirement })
+        const bearer = await bearerOf()
+        assert.equal((await server.token({ grant_type: 'user_token', client_id }, { bearer })).status, 200)
+        for (const grant_type of ['user_token', GRANTS.jwtBearer]) {
+          const planned = await explained(server, { client_id, grant_type, username: 'marissa' })
+          assert.deepEqual(
+            [planned.decision, planned.outstanding.map(({ rule }) => rule)],
+            ['pending', ['second-factor']],
+            JSON.stringify([grant_type, requirement, planned.refusals]),
+          )
+        }
+      }
       await setPolicy(server, { requirement: 'off' })
     })
 
