@@ -6,6 +6,7 @@ import type { CryptoKey } from 'jose'
 import { authorize, responseOf, signedIn } from '../support/authorize.ts'
 import { KEYS } from '../support/keys.ts'
 import { MODES } from '../support/oauth.ts'
+import { pkce } from '../support/request-objects.ts'
 import { rsaCryptoKeys } from '../support/rsa-keys.ts'
 import type { TestAnswer, TestServer } from '../support/server.ts'
 import { defaultBootstrap, startServer } from '../support/server.ts'
@@ -39,6 +40,7 @@ const bootstrap = {
     strict('bank'),
     strict('secretive', { client_secret: 'secret' }),
     strict('classic', { authorized_grant_types: ['password', 'implicit'], client_secret: 'secret', allowpublic: true }),
+    strict('lettered', { authorized_grant_types: ['authorization_code', 'password'] }),
     client('plain'),
     client('one-way', { token_endpoint_auth_method: 'private_key_jwt', client_secret: 'secret' }),
     client('one-algorithm', { token_endpoint_auth_signing_alg: 'ES256' }),
@@ -116,6 +118,28 @@ for (const mode of MODES) {
         }
         assert.equal(answer.json()['error'], 'invalid_client', answer.text)
       }
+    })
+
+    it('gets no code for a user name and password beside a pushed request', async () => {
+      await changeZone(server, { protocols: { pushedRequests: true } })
+      const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
+      const asked = {
+        response_type: 'code',
+        redirect_uri: 'https://bank.example/cb',
+        state: 's',
+        code_challenge: pkce().challenge,
+        code_challenge_method: 'S256',
+      }
+      const form = { ...(await assertion('lettered', { aud: audience })), ...asked }
+      const { request_uri } = (await server.send('/oauth/par', { form })).json<{ request_uri: string }>()
+      const typed = { source: 'credentials', username: 'marissa', password: 'koala' }
+      const answer = await server.send('/oauth/authorize', {
+        form: { response_type: 'token', client_id: 'lettered', request_uri, ...typed },
+        headers: { accept: 'application/json' },
+      })
+      await changeZone(server, { protocols: {} })
+      assert.equal(responseOf(answer).query['error'], 'unauthorized_client', answer.text)
+      assert.equal(responseOf(answer).query['code'], undefined)
     })
 
     it('cannot use the password grant', async () => {

@@ -16,7 +16,13 @@ import { signInByCode } from './user/autologin.ts'
 import { carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
 import type { AuthorizeContext } from './context.ts'
-import { credentialsContext, hasCredentials, requirePasswordGrant, signInWithPassword } from './user/credentials.ts'
+import {
+  credentialsContext,
+  hasCredentials,
+  requirePasswordGrant,
+  requirePasswordInProfile,
+  signInWithPassword,
+} from './user/credentials.ts'
 import { findLackingLevel, meetDemandsFirst, requireDemandsMet } from './demands.ts'
 import { decide } from './next-step.ts'
 import type { Step } from './next-step.ts'
@@ -51,6 +57,7 @@ const STANDARD: readonly Check[] = [
   ...STANDARD_PARAMETERS,
   requireCodeForCall,
   requirePasswordGrant,
+  requirePasswordInProfile,
   signInByCode,
   requireDemandsMet,
   signInWithPassword,
@@ -76,6 +83,7 @@ const UAA: readonly Check[] = [
   verifyRedirectUri,
   requireAuthenticatedUser,
   ...UAA_PARAMETERS,
+  requirePasswordInProfile,
   requireDemandsMet,
   signInWithPassword,
   signInVouched,

@@ -2,8 +2,10 @@
 // There is no browser: no session is looked up, and every refusal that is not a redirect is JSON.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../../model/clients/client.ts'
+import { demandsOn } from '../../../model/clients/client-demands.ts'
 import { parseLoginHint } from '../../../model/sessions/login-hint.ts'
 import { concerning, OAuthError } from '../../../model/oauth-error.ts'
+import type { Rule } from '../../../model/rules.ts'
 import type { Form } from '../../../web/requests/form.ts'
 import { parseForm } from '../../../web/requests/form.ts'
 import { limitedSignIn } from '../../../web/limits/limits.ts'
@@ -47,9 +49,20 @@ export function credentialsContext(request: FastifyRequest, reply: FastifyReply)
 
 /** Runs before the password check: a caller without this right must not learn whether the password is correct (row A20). */
 export function requirePasswordGrant({ asked, program }: AuthorizeContext): void {
-  if (program?.by !== 'password' || mayUseGrant(found(asked.client), 'password')) return
-  throw new RedirectRefusal(found(asked.target), new OAuthError('unauthorized_client', 'Unauthorized grant type'))
+  if (program?.by === 'password' && !mayUseGrant(found(asked.client), 'password')) {
+    throw unauthorizedGrant(asked, 'client-grant-type')
+  }
 }
+
+/** A pushed or signed request asks for a code, which the profile of the client allows, but not a password for it. */
+export function requirePasswordInProfile({ request, asked, program }: AuthorizeContext): void {
+  if (program?.by !== 'password') return
+  const { grantTypes } = demandsOn(request.zone, found(asked.client))
+  if (grantTypes && !grantTypes.includes('password')) throw unauthorizedGrant(asked, 'client-profile')
+}
+
+const unauthorizedGrant = ({ target }: AuthorizeContext['asked'], rule: Rule): RedirectRefusal =>
+  new RedirectRefusal(found(target), new OAuthError('unauthorized_client', 'Unauthorized grant type', { rule }))
 
 /** Signs the user in for this request only; the client is known by now, so that passwords cannot be guessed without one. */
 export async function signInWithPassword(context: AuthorizeContext, deps: OAuthDeps): Promise<void> {
