@@ -1,6 +1,7 @@
 // Codes that open a session in a browser: a client has checked a password, or a user has set a new one through it, and the
 // browser is redirected here with the code. Each is for one client, works once, and ends with the password.
 import { allowsProvider } from '../model/clients/client.ts'
+import type { Audit, AuditOrigin } from '../model/audit/event.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Service } from '../model/service.ts'
 import type { User } from '../model/users/user.ts'
@@ -22,6 +23,8 @@ interface AutologinAttempt {
   readonly clientId: string
   /** The user of the browser's session, if another user's code must not replace it. */
   readonly keptUserId?: string | undefined
+  /** The browser, for the audit trail. */
+  readonly from: AuditOrigin
 }
 
 /** `other-user`: the browser is signed in as another user, and the code was not consumed. */
@@ -31,12 +34,34 @@ type AutologinResult =
 
 /** Dependencies of `redeemAutologin`. */
 type AutologinDeps = Omit<CodeDeps, 'random' | 'store'> & {
+  readonly audit: Audit
   readonly store: CodeDeps['store'] & Pick<Store, 'clients' | 'providers'>
   readonly service: Pick<Service, 'name'>
 }
 
-/** Consumes the code, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. */
+/**
+ * Consumes the code, also for the wrong client; `bad-code` also if the user may no longer sign in for the client. In the audit
+ * trail it is a sign-in apart from the one that issued the code, which was made elsewhere.
+ */
 export async function redeemAutologin(
+  zone: Zone,
+  attempt: AutologinAttempt,
+  deps: AutologinDeps,
+): Promise<AutologinResult> {
+  const result = await redeem(zone, attempt, deps)
+  const { from, clientId } = attempt
+  const shared = { zoneId: zone.id, ...from }
+  if (result.outcome === 'good') {
+    const { id: principal, origin } = result.user
+    deps.audit({ type: 'UserAuthenticationSuccess', principal, origin, clientId, ...shared, data: 'autologin' })
+  } else {
+    const data = `autologin: ${result.outcome}`
+    deps.audit({ type: 'PrincipalAuthenticationFailure', principal: 'autologin', ...shared, data })
+  }
+  return result
+}
+
+async function redeem(
   zone: Zone,
   { code: value, clientId, keptUserId }: AutologinAttempt,
   deps: AutologinDeps,

@@ -16,7 +16,7 @@ import { limitedSignIn } from '../web/limits/limits.ts'
 import { isNavigation } from '../web/requests/navigation.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { queryForm } from '../web/requests/query.ts'
-import { contextOf } from '../web/requests/request-context.ts'
+import { contextOf, originOf } from '../web/requests/request-context.ts'
 import type { LoginDeps } from './deps.ts'
 
 const PATH = '/autologin'
@@ -67,7 +67,8 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
     if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
     const signedIn = await sessions.signedIn(request)
     const keptUserId = behaviour.keepOtherSession ? signedIn?.user.id : undefined
-    const result = await redeemAutologin(request.zone, { code, clientId, keptUserId }, deps)
+    const attempt = { code, clientId, keptUserId, from: originOf(request) }
+    const result = await redeemAutologin(request.zone, attempt, deps)
     switch (result.outcome) {
       case 'bad-code':
         throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })

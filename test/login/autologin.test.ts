@@ -377,6 +377,32 @@ for (const mode of MODES) {
       })
     })
 
+    it('is recorded in the audit trail as a sign-in of the browser, without the code', async () => {
+      const { id } = await userNamed(server, 'marissa')
+      const sent = { headers: { 'user-agent': 'A browser' } }
+      const ways = [
+        (query: Readonly<Record<string, string>>) => visit(server.browser(), query, sent),
+        (query: Readonly<Record<string, string>>) =>
+          server.browser().send('/oauth/authorize', { query: { ...AUTHORIZE, ...query }, ...sent }),
+      ]
+      for (const redeem of ways) {
+        const code = await codeOf()
+        const foreign = await codeOf('marissa', 'koala', ['app', 'app-secret'])
+        const from = server.events.length
+        for (const value of [code, code, foreign]) await redeem({ code: value, client_id: 'auto' })
+        const events = server.events.slice(from).filter(({ type }) => /^(?:User|Principal)Authentication/.test(type))
+        assert.deepEqual(
+          events.map(({ type, principal, clientId, data, userAgent }) => [type, principal, clientId, data, userAgent]),
+          [
+            ['UserAuthenticationSuccess', id, 'auto', 'autologin', 'A browser'],
+            ['PrincipalAuthenticationFailure', 'autologin', undefined, 'autologin: bad-code', 'A browser'],
+            ['PrincipalAuthenticationFailure', 'autologin', undefined, 'autologin: other-client', 'A browser'],
+          ],
+        )
+        for (const value of [code, foreign]) assert.ok(!JSON.stringify(server.events).includes(value))
+      }
+    })
+
     describe('code at /oauth/authorize', () => {
       const ask = (
         browser: Browser,

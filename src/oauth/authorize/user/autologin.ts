@@ -2,6 +2,7 @@
 import { AUTOLOGIN_REFUSALS, redeemAutologin } from '../../../accounts/autologin.ts'
 import { PageError } from '../../../web/answers.ts'
 import { isNavigation } from '../../../web/requests/navigation.ts'
+import { originOf } from '../../../web/requests/request-context.ts'
 import type { AuthorizeContext } from '../context.ts'
 import { findAuthenticatedUser } from './authenticated-user.ts'
 import type { OAuthDeps } from '../../deps.ts'
@@ -21,6 +22,7 @@ export async function signInByCode(context: AuthorizeContext, deps: OAuthDeps): 
       code,
       clientId: params.get('client_id') ?? '',
       keptUserId: behaviour.keepOtherSession ? signedIn?.user.id : undefined,
+      from: originOf(request),
     },
     deps,
   )
