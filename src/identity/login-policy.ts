@@ -89,18 +89,22 @@ type Discovery =
   | { readonly kind: 'page' }
 
 /**
- * The one provider of the address's domain; text that is not an address matches every provider. Only `internalOrigin`
- * has a password page of its own; users of a directory sign in on the sign-in page.
+ * The one provider of the address's domain; text that is not an address matches every provider. None if the hint is the origin of
+ * another one, as that of a saved account may be: the sign-in page follows it. Only `internalOrigin` has a password page of its
+ * own; users of a directory sign in on the sign-in page.
  */
 export function discover(
-  { providers, allowed }: Pick<LoginSituation, 'providers' | 'allowed'>,
+  { providers, allowed, hint }: Pick<LoginSituation, 'providers' | 'allowed' | 'hint'>,
   email: string,
   internalOrigin: string,
 ): Discovery {
   const domain = emailDomainOf(email)
   const matches = domain === undefined ? () => true : domainMatcher(domain)
-  const [found, second] = allowedCandidates({ providers, allowed }).filter(({ emailDomains }) => matches(emailDomains))
+  const candidates = allowedCandidates({ providers, allowed })
+  const [found, second] = candidates.filter(({ emailDomains }) => matches(emailDomains))
   if (!found || second) return { kind: 'page' }
+  const { origin } = parseLoginHint(hint)
+  if (origin !== found.origin && candidates.some(each => each.origin === origin)) return { kind: 'page' }
   if (found.by === 'redirect') return { kind: 'redirect', origin: found.origin }
   return found.origin === internalOrigin ? { kind: 'password', origin: found.origin } : { kind: 'page' }
 }

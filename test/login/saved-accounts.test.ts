@@ -181,6 +181,35 @@ for (const mode of MODES) {
       })
     })
 
+    it('sign in at their own provider, also if their address is in the domain of another', () => {
+      const identity_providers = [
+        {
+          originKey: 'corp',
+          type: 'oidc1.0',
+          name: 'Corp',
+          config: {
+            authUrl: 'https://corp.example/authorize',
+            tokenUrl: 'https://corp.example/token',
+            tokenKeyUrl: 'https://corp.example/keys',
+            relyingPartyId: 'me',
+            linkText: 'Corp',
+            emailDomain: ['example.org'],
+          },
+        },
+      ]
+      const config = { bootstrap: { ...authorizeBootstrap, identity_providers }, zone_config }
+      return withServer({ mode, config }, async own => {
+        const browser = own.browser()
+        browser.cookies.set(...cookieFor(account({ username: 'marissa@example.org' })))
+        const form = hiddenFields((await browser.send('/login')).text)
+        const led = await browser.send('/login/idp_discovery', { form })
+        assert.equal(led.status, 302)
+        const page = await browser.send(led.location().pathname + led.location().search)
+        assert.match(page.text, /name="username"[^>]* value="marissa@example\.org"/)
+        assert.equal(hiddenFields(page.text)['login_hint'], '%7B%22origin%22:%22svc%22%7D')
+      })
+    })
+
     const invalid: readonly { name: string; cookie: readonly [string, string] }[] = [
       { name: 'a value that is not JSON', cookie: ['Saved-Account-u1', 'x'] },
       { name: 'an empty value', cookie: ['Saved-Account-u1', ''] },

@@ -30,7 +30,8 @@ export function discoveryHandlers(on: On<DiscoveryRoute>, deps: LoginDeps): void
     const { zone } = request
     const signInTarget = await signInTargets.of(request, form)
     const providers = await identity.loginProviders(zone)
-    const found = discover({ providers, allowed: signInTarget.client?.allowedProviders }, email, service.name)
+    const situation = { providers, allowed: signInTarget.client?.allowedProviders, hint: loginHint }
+    const found = discover(situation, email, service.name)
     if (found.kind === 'redirect' && !form.get('skipDiscovery')) {
       const userName = username || email
       const started = await external.start(request, reply, { origin: found.origin, signInTarget, userName })
