@@ -118,7 +118,7 @@ describe('Query plans of groups on PostgreSQL', { skip: !DATABASE_KINDS.includes
       for (const { name, run } of searches) {
         it(`are by id: ${name}`, async () => {
           plans = []
-          await run({ ...opened, read })
+          await run({ ...opened, read, scan: read })
           const ways = plans.flatMap(plan => waysIn(plan))
           assert.ok(ways.length > 0)
           assert.deepEqual(

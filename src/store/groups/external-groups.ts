@@ -39,12 +39,12 @@ export function createExternalGroups(
       if (origin !== undefined) args['origin'] = origin
       if (externalGroup !== undefined) args['external_group'] = externalGroup
       const from = `from external_groups where ${conditions.join(' and ')}`
-      const [total] = await db.read(statementOnce<{ total: number }>(`select count(*) as total ${from}`), args)
+      const [total] = await db.scan(statementOnce<{ total: number }>(`select count(*) as total ${from}`), args)
       const page = statementOnce<ExternalGroupRow & { display_name: string }>(
         `select ${list(EXTERNAL_GROUP_COLUMNS)}, ${nameOfGroup(':zone_id', 'external_groups.group_id')} as display_name ${from}
          order by external_group, display_name, origin limit :most offset :passed`,
       )
-      const rows = await db.read(page, { ...args, most: count, passed: startIndex - 1 })
+      const rows = await db.scan(page, { ...args, most: count, passed: startIndex - 1 })
       return {
         records: rows.map(row => ({ ...toExternalGroup(row), displayName: row.display_name })),
         totalResults: total?.total ?? 0,
