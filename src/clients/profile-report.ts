@@ -10,6 +10,7 @@ import type { Zone } from '../model/zones/zone.ts'
 import type { KeyRing } from '../token/keys/keys.ts'
 import type { ClientDefinition } from './client-json.ts'
 import { hasKeys } from './client-update.ts'
+import { unprotectedProblem } from './redirect-uri-form.ts'
 
 /** Something to change: a member of the client, a setting of the zone, or a key of the server's configuration. */
 interface ProfileProblem {
@@ -25,9 +26,6 @@ interface Deps {
   /** Absent: no certificates are requested. */
   readonly mutualTls?: MutualTlsSettings | undefined
 }
-
-/** Not plain http, except to the device itself; other schemes as RFC 8252 §7.1 asks for them (FAPI 2.0 Security Profile §5.3.2.2). */
-const PROTECTED_URI = /^https:|^http:\/\/(?:127\.0\.0\.1|\[::1\])(?:[:/]|$)|^[a-z0-9+-]+(?:\.[a-z0-9+-]+)+:/i
 
 /** What the profile rules out of the client, each value on its own; nothing for a client without a profile. */
 export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): readonly ProfileProblem[] {
@@ -51,12 +49,8 @@ export function ruledOut(zone: Pick<Zone, 'config'>, client: ClientDefinition): 
     }
   }
   for (const uri of redirectUris) {
-    if (demands.httpsOnly) {
-      if (!/^https:/i.test(uri)) miss('redirect_uri', `${uri} must be https`)
-    } else if (!PROTECTED_URI.test(uri)) {
-      const forDevices = 'or for programs on devices http on a loopback address, or a scheme with a dot'
-      miss('redirect_uri', `${uri} must be https, ${forDevices}`)
-    }
+    const problem = unprotectedProblem(uri, demands)
+    if (problem !== undefined) miss('redirect_uri', `${uri} ${problem}`)
   }
   if (demands.certificateOnly && client.certificateBoundTokens !== true) {
     miss(

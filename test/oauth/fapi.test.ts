@@ -41,6 +41,7 @@ const bootstrap = {
     strict('secretive', { client_secret: 'secret' }),
     strict('classic', { authorized_grant_types: ['password', 'implicit'], client_secret: 'secret', allowpublic: true }),
     strict('lettered', { authorized_grant_types: ['authorization_code', 'password'] }),
+    strict('open', { redirect_uri: ['http://bank.example/cb', 'http://127.0.0.1/cb'] }),
     client('plain'),
     client('one-way', { token_endpoint_auth_method: 'private_key_jwt', client_secret: 'secret' }),
     client('one-algorithm', { token_endpoint_auth_signing_alg: 'ES256' }),
@@ -118,6 +119,20 @@ for (const mode of MODES) {
         }
         assert.equal(answer.json()['error'], 'invalid_client', answer.text)
       }
+    })
+
+    // FAPI 2.0 Security Profile §5.3.2.2: a record may be older than the profile, so that nothing refused it.
+    it('gets no code at a redirect URI over http, except on the device', async () => {
+      await changeZone(server, { protocols: { pushedRequests: true } })
+      const audience = mode === 'uaa' ? `${ISSUER}/oauth/token` : ISSUER
+      const proof = { code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+      const push = async (redirect_uri: string): Promise<TestAnswer> => {
+        const form = { response_type: 'code', redirect_uri, ...proof, ...(await assertion('open', { aud: audience })) }
+        return server.send('/oauth/par', { form })
+      }
+      refusedAs(await push('http://bank.example/cb'), 'invalid_request', /redirect_uri of this client must be https/)
+      assert.equal((await push('http://127.0.0.1/cb')).status, 201)
+      await changeZone(server, { protocols: {} })
     })
 
     it('gets no code for a user name and password beside a pushed request', async () => {

@@ -1,5 +1,6 @@
 // The checks of an authorization request's own parameters, once its client and redirect URI are verified: what is wrong is a
 // redirect (row R2 for UAA's exceptions).
+import { unprotectedProblem } from '../../../clients/redirect-uri-form.ts'
 import { demandsOn } from '../../../model/clients/client-demands.ts'
 import { hasCredential } from '../../../model/clients/client.ts'
 import type { OAuthErrorCode } from '../../../model/oauth-error.ts'
@@ -148,7 +149,7 @@ export function readResources(context: AuthorizeContext, deps: OAuthDeps): void 
 
 /** FAPI 2.0 Security Profile §5.3.2.2: a code and nothing else, with PKCE, for a redirect URI that the request names. */
 export function requireProfile(context: AuthorizeContext, deps: OAuthDeps): void {
-  const { client, responseType, codeChallengeMethod, namedRedirectUri } = context.asked
+  const { client, responseType, codeChallengeMethod } = context.asked
   const { codeWithProofOnly, signedCodesOnly } = demandsOn(context.request.zone, found(client))
   if (signedCodesOnly) return requireSignedCode(context, deps)
   if (!codeWithProofOnly) return
@@ -156,10 +157,19 @@ export function requireProfile(context: AuthorizeContext, deps: OAuthDeps): void
     refusal(context, deps, new OAuthError(error, description))
   const isCodeAlone = found(responseType).size === 1 && found(responseType).has('code')
   if (!isCodeAlone) throw refuse('unauthorized_client', 'This client may only request a code')
-  if (namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
+  requireProtectedTarget(context, deps)
   if (codeChallengeMethod !== 'S256') {
     throw refuse('invalid_request', 'This client must send a code_challenge of method S256')
   }
+}
+
+/** Also of a client that is older than its profile: a redirect URI that the request names, and at which nobody else reads. */
+function requireProtectedTarget(context: AuthorizeContext, deps: OAuthDeps): void {
+  const { client, namedRedirectUri } = context.asked
+  const refuse = (description: string): Error => refusal(context, deps, new OAuthError('invalid_request', description))
+  if (namedRedirectUri === undefined) throw refuse('This client must name its redirect_uri')
+  const problem = unprotectedProblem(namedRedirectUri, demandsOn(context.request.zone, found(client)))
+  if (problem !== undefined) throw refuse(`The redirect_uri of this client ${problem}`)
 }
 
 /** FAPI 1.0 Baseline §5.2.2 and Advanced §5.2.2: what the request must have, so that the response can be trusted. */
@@ -176,10 +186,7 @@ function requireSignedCode(context: AuthorizeContext, deps: OAuthDeps): void {
       'This client may only request a code with an ID token or in a signed response',
     )
   }
-  if (asked.namedRedirectUri === undefined) throw refuse('invalid_request', 'This client must name its redirect_uri')
-  if (!/^https:/i.test(asked.namedRedirectUri)) {
-    throw refuse('invalid_request', 'The redirect_uri of this client must be https')
-  }
+  requireProtectedTarget(context, deps)
   const scopes = found(asked.namedScopes)
   if (scopes.length === 0) throw refuse('invalid_request', 'This client must send a scope')
   const name = asksForOpenid(scopes) ? 'nonce' : 'state'
