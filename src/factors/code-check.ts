@@ -75,10 +75,13 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
       return { outcome: 'refused', reason }
     }
     if (isLocked(await store.events.failures(zone.id, user.id, since))) return refuse('locked')
-    await store.events.recordFailure(zone.id, user.id, now)
+    const failure = await store.events.recordFailure(zone.id, user.id, now)
     // Without the last one, which is this attempt or a concurrent one.
     if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
-    const by = await find(from, typed)
+    const by = await find(from, typed).catch(async (cause: unknown) => {
+      await store.events.forgetFailure(zone.id, failure) // a busy server must not lock accounts
+      throw cause
+    })
     if (by === undefined) return refuse('wrong')
     audit({ type: 'MfaAuthenticationSuccess', ...facts, data: by })
     return { outcome: 'good', by }

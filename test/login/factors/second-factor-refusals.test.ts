@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { digest } from '../../../src/base/secrets.ts'
 import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
@@ -79,6 +80,23 @@ for (const mode of MODES) {
         assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 422)
         server.clock.advance(301)
         assert.equal((await prove(first, { way: 'recovery', code: recovery })).status, 302, 'the code was not used up')
+      })
+
+      it('but none that a busy server did not check', async () => {
+        const { factors } = server.store
+        const usual = { ...factors }
+        const refuse = () => Promise.reject(new TooManyHashes())
+        Object.assign(factors, { useTotp: refuse, useCode: refuse })
+        const browser = await signedIn(server)
+        const [recovery = ''] = codes
+        for (let times = 0; times < 3; times += 1) {
+          assert.equal((await prove(browser, { code: app.code(server) })).status, 503)
+          assert.equal((await prove(browser, { way: 'recovery', code: recovery })).status, 503)
+        }
+        Object.assign(factors, usual)
+        const { id } = await userNamed(server, 'marissa')
+        assert.deepEqual(await server.store.events.failures('svc', id, new Date(0)), [])
+        assert.equal((await prove(browser, { code: app.code(server) })).status, 302)
       })
 
       it('and reports the lockout on the page', async () => {
