@@ -14,6 +14,8 @@ import type { KeyRing } from './keys/keys.ts'
 import { GONE, refuseToken, shown } from './token-refusals.ts'
 import type { Verifications } from './verifications.ts'
 
+const UNVERIFIED = 'Could not verify token signature.'
+
 /** What a JWT says. */
 interface SignedToken {
   readonly claims: Claims
@@ -52,6 +54,7 @@ export function createTokenOrigin({
         const description = `Token header claim [kid] references unknown signing key : [${shown(header.kid)}]`
         throw refuseToken('token-key', description)
       }
+      if (!hasOneSpelling(token)) throw refuseToken('token-signature', UNVERIFIED)
       let claims: Claims
       try {
         // The key's own algorithm and no other: neither "none" nor HS256 over a public key gets past this line.
@@ -59,10 +62,7 @@ export function createTokenOrigin({
         claims = parseClaims((await verifications.inTurn(zone.id, verify)).payload)
       } catch (cause) {
         if (cause instanceof OAuthError) throw cause
-        throw new OAuthError('invalid_token', 'Could not verify token signature.', {
-          rule: 'token-signature',
-          cause,
-        })
+        throw new OAuthError('invalid_token', UNVERIFIED, { rule: 'token-signature', cause })
       }
       checkIssuer(zone, claims, urls)
       return { claims, type: header.typ }
@@ -74,6 +74,15 @@ export function createTokenOrigin({
     },
     rowOf: (zone, claims) => store.tokens.find(zone.id, digest(String(claims['jti']))),
   }
+}
+
+/**
+ * Whether the signature is written as the server writes it (RFC 4648 §3.5). Decoders ignore unused bits, padding and blanks, so
+ * one token would have many spellings, and each would be a caller of its own for rate limits.
+ */
+function hasOneSpelling(token: string): boolean {
+  const signature = token.slice(token.lastIndexOf('.') + 1)
+  return Buffer.from(signature, 'base64url').toString('base64url') === signature
 }
 
 function checkIssuer(zone: AddressedZone, claims: Claims, urls: Urls): void {

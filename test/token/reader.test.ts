@@ -29,6 +29,18 @@ const own = createPrivateKey(pem)
 const publicPem = createPublicKey(own).export({ type: 'spki', format: 'pem' }).toString()
 const config = { signing_keys: { active: 'key', keys: { key: { alg: 'RS256', pem } } } }
 
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** The same bytes in another spelling: four bits of the last character of a signature of 256 bytes are unused. */
+function withOtherUnusedBits(token: string): string {
+  const other = `${token.slice(0, -1)}${BASE64URL.charAt(BASE64URL.indexOf(token.slice(-1)) + 1)}`
+  assert.deepEqual(
+    Buffer.from(other.split('.')[2] ?? '', 'base64url'),
+    Buffer.from(token.split('.')[2] ?? '', 'base64url'),
+  )
+  return other
+}
+
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 for (const mode of MODES) {
@@ -110,6 +122,12 @@ for (const mode of MODES) {
             .join('.'),
         description: SIGNATURE,
       },
+      {
+        name: 'the signature with other unused bits (RFC 4648 §3.5)',
+        token: async () => withOtherUnusedBits(await forge({})),
+        description: SIGNATURE,
+      },
+      { name: 'the signature with padding', token: async () => `${await forge({})}==`, description: SIGNATURE },
       { name: 'a payload that is not JSON', token: () => signedText('nonsense'), description: SIGNATURE },
       { name: 'a payload that is a JSON array', token: () => signedText('[]'), description: 'The token is malformed.' },
       { name: 'a critical extension', token: () => forgeCritical(), description: SIGNATURE },
