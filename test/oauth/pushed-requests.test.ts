@@ -133,6 +133,18 @@ describe('Pushed authorization requests (RFC 9126)', () => {
     }
   })
 
+  it('can be pushed again with the same request object if they could not be stored', async t => {
+    const failing = await startServer({ config: { bootstrap } })
+    t.after(() => failing.stop())
+    const request = await requestObject(failing)
+    const unavailable = () => Promise.reject(new StoreUnavailable('gone'))
+    const insert = t.mock.method(failing.store.pushedRequests, 'insert', unavailable)
+    for (const _ of [1, 2]) assert.equal((await push(failing, { request })).status, 503)
+    insert.mock.restore()
+    assert.equal((await push(failing, { request })).status, 201)
+    assert.equal((await push(failing, { request })).status, 400)
+  })
+
   it('are not consumed by a redirect to sign-in', async () => {
     const uri = await pushed(server)
     assert.equal((await bring(uri, server.browser())).location().pathname, '/login')

@@ -11,6 +11,7 @@ import type { OAuthErrorCode } from '../../model/oauth-error.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import { supportsProtocol } from '../../model/zones/protocols.ts'
 import { BEGUN_SECONDS, PUSHED_PREFIX, PUSHED_SECONDS } from '../../model/tokens/pushed-request.ts'
+import type { PushedRequest } from '../../model/tokens/pushed-request.ts'
 import type { Zone } from '../../model/zones/zone.ts'
 import { PageError, turnedOff } from '../../web/answers.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -87,7 +88,7 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
     }
     const id = random.urlSafe(ID_LENGTH)
     const expiresAt = addSeconds(clock.now(), PUSHED_SECONDS)
-    await store.pushedRequests.insert(zone.id, {
+    const pushed: PushedRequest = {
       zoneId: zone.id,
       idDigest: digest(id),
       clientId: client.clientId,
@@ -95,6 +96,10 @@ export function pushHandler(on: On<'POST /oauth/par'>, deps: OAuthDeps): void {
       isSigned,
       expiresAt,
       keptUntil: addSeconds(expiresAt, BEGUN_SECONDS),
+    }
+    await store.pushedRequests.insert(zone.id, pushed).catch(async (cause: unknown) => {
+      if (once) await store.assertions.release(zone.id, once.idDigest)
+      throw cause
     })
     reply.header('cache-control', 'no-cache, no-store')
     return sendJson(reply, { request_uri: PUSHED_PREFIX + id, expires_in: PUSHED_SECONDS }, 201)
