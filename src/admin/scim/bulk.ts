@@ -8,7 +8,7 @@ import { userNameKey } from '../../model/users/user.ts'
 import type { Json } from './schemas/attribute.ts'
 import { LIMITS } from './schemas/discovery.ts'
 import { errorBody, ScimError } from './error.ts'
-import { readMessage } from './requests/message.ts'
+import { membersOf, readMessage } from './requests/message.ts'
 import { conditionOf, locationOf, tagOf } from './meta.ts'
 import { shown } from './requests/reader.ts'
 import { faultOf, refusedBy } from './refusal.ts'
@@ -164,7 +164,8 @@ function readBulk(body: Json): { readonly operations: readonly Sent[]; readonly 
 function readOperation(sent: unknown): Sent {
   if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', 'An operation must be an object')
   const refuse = (message: string): Sent => ({ sent, refusal: new ScimError('invalidSyntax', message) })
-  const { method: name, bulkId, version, path } = sent
+  const member = membersOf(sent)
+  const [name, path, bulkId, version] = ['method', 'path', 'bulkId', 'version'].map(member)
   const method = typeof name === 'string' ? METHODS.find(each => each === name.toUpperCase()) : undefined
   if (!method) return refuse(`method must be one of ${METHODS.join(', ')}`)
   const [, folder, id] = typeof path === 'string' ? (/^\/(Users|Groups)(?:\/([^/]+))?$/.exec(path) ?? []) : []
@@ -177,7 +178,7 @@ function readOperation(sent: unknown): Sent {
   }
   const [bulk, tag] = texts
   if (method === 'POST' && !bulk) return refuse('A POST requires a bulkId')
-  const data = sent['data'] ?? {}
+  const data = member('data') ?? {}
   if (!isJsonRecord(data)) return refuse('data must be an object')
   const decoded = id === undefined ? undefined : decode(id)
   if (id !== undefined && decoded === undefined) return refuse('The path is not valid')
@@ -227,7 +228,7 @@ interface Running {
 
 async function resultOf(sent: Sent, running: Running): Promise<{ readonly result: Json; readonly failed: boolean }> {
   if (!('operation' in sent)) {
-    const { method, bulkId } = sent.sent
+    const [method, bulkId] = ['method', 'bulkId'].map(membersOf(sent.sent))
     const facts = {
       ...(typeof method === 'string' && { method: shown(method) }),
       ...(typeof bulkId === 'string' && { bulkId: shown(bulkId) }),

@@ -232,6 +232,11 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(statuses(results), ['204'])
     })
 
+    it('reads the members of an operation, ignoring the case of their names', async () => {
+      const results = await bulk([{ Method: 'POST', PATH: '/Users', BulkID: 'x', Data: user('case@g.example') }])
+      assert.deepEqual([statuses(results), results[0]?.bulkId], [['201'], 'x'])
+    })
+
     it('rejects a malformed or too large body', async () => {
       for (const [body, status] of [
         [{ Operations: [] }, 400],

@@ -43,6 +43,11 @@ function changes(operations: readonly unknown[]): Record<string, unknown> {
 describe('SCIM PATCH', () => {
   const cases: readonly { name: string; operations: readonly unknown[]; want: Json }[] = [
     {
+      name: 'reads the members of an operation, ignoring the case of their names',
+      operations: [{ Op: 'replace', PATH: 'title', Value: 'VP' }],
+      want: { title: 'VP' },
+    },
+    {
       name: 'sets a simple attribute, ignoring the case of its name',
       operations: [{ op: 'replace', path: 'DISPLAYNAME', value: 'Babs' }],
       want: { displayName: 'Babs' },

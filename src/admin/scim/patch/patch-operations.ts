@@ -2,7 +2,7 @@
 import { isJsonRecord } from '../../../base/json.ts'
 import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
-import { readMessage } from '../requests/message.ts'
+import { membersOf, readMessage } from '../requests/message.ts'
 import type { SentOperation } from '../requests/tolerances.ts'
 import { tolerated, unwrapResource } from '../requests/tolerances.ts'
 
@@ -27,24 +27,27 @@ export interface Operation {
 export function readOperations(names: Names, body: Json): readonly Operation[] {
   const list = readMessage(body, PATCH_SCHEMA)('Operations')
   if (!Array.isArray(list) || list.length === 0) throw new ScimError('invalidSyntax', 'Operations must be a list')
-  const changes = list.reduce<number>((sum, each) => sum + countChanges(each), 0)
+  const sent = list.map(readSent)
+  const changes = sent.reduce((sum, each) => sum + countChanges(each), 0)
   if (changes > MAX_CHANGES) {
     throw new ScimError('invalidValue', `A request can change at most ${MAX_CHANGES} attributes`)
   }
-  const operations = list.flatMap((each: unknown) => {
-    if (!isJsonRecord(each)) throw new ScimError('invalidSyntax', 'An operation must be an object')
-    return tolerated({ op: each['op'], path: each['path'] ?? undefined, value: each['value'] }, names)
-  })
+  const operations = sent.flatMap(each => tolerated(each, names))
   if (operations.length > MAX_OPERATIONS) {
     throw new ScimError('invalidValue', `A request can have at most ${MAX_OPERATIONS} operations`)
   }
   return operations.map(readOperation)
 }
 
-/** How many attributes an operation names; anything but an object is refused later. */
-function countChanges(sent: unknown): number {
-  if (!isJsonRecord(sent)) return 1
-  const value = unwrapResource({ path: sent['path'], value: sent['value'] })
+function readSent(sent: unknown): SentOperation {
+  if (!isJsonRecord(sent)) throw new ScimError('invalidSyntax', 'An operation must be an object')
+  const member = membersOf(sent)
+  return { op: member('op'), path: member('path') ?? undefined, value: member('value') }
+}
+
+/** How many attributes an operation names. */
+function countChanges(operation: SentOperation): number {
+  const value = unwrapResource(operation)
   return isJsonRecord(value) ? Object.keys(value).length : 1
 }
 

@@ -7,10 +7,16 @@ import { ScimError } from '../error.ts'
  * the message.
  */
 export function readMessage(body: Json, schema: string): (name: string) => unknown {
-  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value ?? undefined]))
-  const schemas = members.get('schemas')
+  const member = membersOf(body)
+  const schemas = member('schemas')
   if (!Array.isArray(schemas) || !schemas.includes(schema)) {
     throw new ScimError('invalidSyntax', `schemas must have ${schema}`)
   }
+  return name => member(name) ?? undefined
+}
+
+/** Reads members by their names, which have no case (RFC 7643 §2.1). */
+export function membersOf(record: Json): (name: string) => unknown {
+  const members = new Map(Object.entries(record).map(([name, value]) => [name.toLowerCase(), value]))
   return name => members.get(name.toLowerCase())
 }
