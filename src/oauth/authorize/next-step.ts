@@ -10,6 +10,7 @@ import { checkedRequest, found } from './context.ts'
 import type { AuthorizationRequest, AuthorizeContext, Demands } from './context.ts'
 import { meet } from './demands.ts'
 import { wasAskedForHint } from './checks/prompt.ts'
+import { PROVIDER_SKEW_SECONDS } from '../../model/sessions/session.ts'
 import { SECOND_FACTOR } from '../../model/sessions/sign-in-demands.ts'
 import type { SignInDemand } from '../../model/sessions/sign-in-demands.ts'
 import type { RequiredLevel } from '../../model/sessions/step-up.ts'
@@ -160,7 +161,9 @@ export const scopeDecisions = (
 function isTooOld(authenticatedAt: Date | undefined, maxAge: number | undefined, now: Date): boolean {
   if (maxAge === undefined) return false
   if (maxAge === 0 || !authenticatedAt) return true // as prompt=login (OpenID Connect Core §3.1.2.1), regardless of the clock
-  return now.getTime() - authenticatedAt.getTime() > maxAge * 1000
+  const age = (now.getTime() - authenticatedAt.getTime()) / 1000
+  // One that is still to come was before the clock was set back, nobody knows how long.
+  return age > maxAge || age < -PROVIDER_SKEW_SECONDS
 }
 
 function storedState(scope: string, approvals: readonly Approval[]): ScopeDecision['state'] {

@@ -213,6 +213,20 @@ table('nextStep: max_age', [
     want: 'sign-in',
   },
   {
+    name: 'accepts a sign-in by the clock of a provider that is a minute ahead',
+    client: ALL,
+    request: { maxAge: 60 },
+    user: aged(-60),
+    want: 'respond openid cloud.read',
+  },
+  {
+    name: 'requires sign-in after one that seems to be still to come, because the clock was set back',
+    client: ALL,
+    request: { maxAge: 3600 },
+    user: aged(-60.001),
+    want: 'sign-in',
+  },
+  {
     name: 'requires sign-in for max_age=0, even after a sign-in in the same instant',
     client: ALL,
     request: { maxAge: 0 },
