@@ -53,7 +53,7 @@ export function revokeEndpoint(app: FastifyInstance, deps: OAuthDeps): void {
     throw new OAuthError('invalid_grant', 'The token was issued to another client') // RFC 7009 §2.1
   }
 
-  /** Returns false if the token was revoked before. */
+  /** Returns false if the token was revoked before, as far as that is known: without a row it is not. */
   async function revoke(zone: AddressedZone, client: Client, token: IssuedToken): Promise<boolean> {
     switch (token.kind) {
       case 'access_token':

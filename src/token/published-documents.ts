@@ -1,6 +1,6 @@
 // JSON documents that other servers publish at a URL, such as JWK sets: cached for the publisher's `max-age`, fetched once for
-// concurrent callers and at most every 30 seconds (once more for what a document lacks), and used for an hour when they cannot be refreshed. Does not know their
-// contents.
+// concurrent callers and at most every 30 seconds (once more for what a document lacks), and used for an hour when they cannot be
+// refreshed. Does not know their contents.
 import { freshSeconds } from '../base/cache-control.ts'
 import { isWithin } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'

@@ -31,7 +31,7 @@ export interface CredentialParams {
 export interface AuthenticatingEndpoint {
   /** Its path below the base URL, which an assertion may name as its audience (row C3). */
   readonly path: string
-  /** Whether clients without a credential are accepted: the token and revocation endpoints accept them (row C1). */
+  /** Whether clients without a credential are accepted: not by the endpoints that inspect tokens and publish keys (row C1). */
   readonly allowsNone: boolean
   /** Whether signed assertions are accepted; UAA accepts them at /oauth/token only (row C1). */
   readonly allowsAssertion: boolean
