@@ -9,7 +9,7 @@ import { murmur3 } from '../../src/token/revocation-signature.ts'
 import { certificateOf } from '../support/certificate.ts'
 import { privatePem, temporaryFolder } from '../support/config.ts'
 import type { TestDatabase } from '../support/databases.ts'
-import { DATABASE_KINDS, freshDatabase } from '../support/databases.ts'
+import { DATABASE_KINDS, emptyDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
 import type { ServerProcess } from '../support/process.ts'
 import { runToEnd, serve } from '../support/process.ts'
@@ -333,7 +333,7 @@ for (const { engine, kind } of pairs) {
 
     before(async () => {
       uaa = await freshUaa(zoneConfig(), engine.empty)
-      target = await freshDatabase(kind)
+      target = await emptyDatabase(kind)
       port = await freePort()
       await fill(uaa, `http://localhost:${port}/oauth/token`)
       const config = {
