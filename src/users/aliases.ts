@@ -9,7 +9,7 @@ import { AlreadyExists } from '../store/store.ts'
 import type { Store, UserCopy } from '../store/store.ts'
 import { PASSWORD_REVISION_LENGTH } from './password.ts'
 import { refuseResource } from './refusal.ts'
-import { getsOtherOwner } from './rules.ts'
+import { checkRoom, getsOtherOwner } from './rules.ts'
 
 /** The user to write, and the change of its copy. */
 interface CopyPlan {
@@ -67,6 +67,8 @@ export function createAliases({
 
   async function newCopy(user: User, zoneId: string): Promise<CopyPlan> {
     if (await store.users.findByName(zoneId, user.origin, user.userName)) throw taken()
+    const zone = await store.zones.find(zoneId)
+    if (zone) await checkRoom(zone, store)
     const { id, zoneId: aliasZoneId, createdAt, updatedAt } = user
     const copy: User = {
       ...shared(user),

@@ -102,3 +102,18 @@ export async function checkOrigin(
 /** The refusal of an origin that has no provider, or another one than before. */
 export const invalidOrigin = ({ id }: Pick<Zone, 'id'>, origin: string): Error =>
   refuseResource('invalid_scim_resource', `Invalid origin ${origin} in Identity Zone ${id}`)
+
+/** The most users that the zone may have, if there is a limit. Avoids a needless hash where it has them; the insertion decides. */
+export async function checkRoom(zone: Zone, { users }: Pick<Store, 'users'>): Promise<number | undefined> {
+  const { maxUsers = -1 } = zone.config.userConfig ?? {}
+  if (maxUsers < 0) return undefined
+  if ((await users.count(zone.id)) >= maxUsers) throw zoneFull(zone, maxUsers)
+  return maxUsers
+}
+
+/** The refusal of a user beyond the limit. */
+export const zoneFull = ({ id }: Pick<Zone, 'id'>, maxUsers: number): Error =>
+  refuseResource(
+    'invalid_scim_resource',
+    `The maximum allowed numbers of users: ${maxUsers} is reached already in Identity Zone ${id}`,
+  )

@@ -21,7 +21,16 @@ import type { UserDraft } from './new-user.ts'
 import { checkPassword } from './password-rules.ts'
 import type { PasswordRuleDeps } from './password-rules.ts'
 import { refuseResource } from './refusal.ts'
-import { checkEmailDomain, checkLengths, checkManageable, checkOrigin, checkUserName, invalidOrigin } from './rules.ts'
+import {
+  checkEmailDomain,
+  checkLengths,
+  checkManageable,
+  checkOrigin,
+  checkRoom,
+  checkUserName,
+  invalidOrigin,
+  zoneFull,
+} from './rules.ts'
 import type { UserReport } from './user-events.ts'
 
 /** A user to be made. */
@@ -92,7 +101,7 @@ async function insert(
   { users }: Pick<Store, 'users'>,
 ): Promise<void> {
   try {
-    if (!(await users.create(zone.id, user, rows))) throw full(zone, rows.maxUsers ?? 0)
+    if (!(await users.create(zone.id, user, rows))) throw zoneFull(zone, rows.maxUsers ?? 0)
   } catch (cause) {
     if (!(cause instanceof AlreadyExists)) throw cause
     const namesake = await users.findByName(zone.id, draft.origin, draft.userName)
@@ -129,20 +138,6 @@ async function hashOf(
   if (password !== undefined) return hashTyped(password, passwords, requester)
   return wanted.draft.origin === service.name ? wanted.passwordHash : undefined
 }
-
-/** The most users that the zone may have. Avoids a needless hash where it has them; the insertion decides. */
-async function checkRoom(zone: Zone, store: Store): Promise<number | undefined> {
-  const { maxUsers = -1 } = zone.config.userConfig ?? {}
-  if (maxUsers < 0) return undefined
-  if ((await store.users.count(zone.id)) >= maxUsers) throw full(zone, maxUsers)
-  return maxUsers
-}
-
-const full = (zone: Zone, maxUsers: number): Error =>
-  refuseResource(
-    'invalid_scim_resource',
-    `The maximum allowed numbers of users: ${maxUsers} is reached already in Identity Zone ${zone.id}`,
-  )
 
 const nameTaken = ({ userName, origin }: UserDraft, cause?: unknown): Error =>
   refuseResource('scim_resource_already_exists', `Username already in use: ${userName}`, {

@@ -115,6 +115,25 @@ for (const mode of MODES) {
       assert.equal((await copyOf(after)).aliasId, user.id)
     })
 
+    it('are not created beyond the maximum number of users of their zone', async () => {
+      const { zones, users } = api.server.store
+      const zone = await zones.find('z1')
+      assert.ok(zone)
+      const user = await create({ aliasZid: undefined })
+      const maxUsers = await users.count('z1')
+      await zones.update({ ...zone, config: { ...zone.config, userConfig: { maxUsers } } })
+      const refusal = {
+        status: 400,
+        error: 'invalid_scim_resource',
+        message: `The maximum allowed numbers of users: ${maxUsers} is reached already in Identity Zone z1`,
+      }
+      const body = newUserBody('beyond', { origin: 'corp', aliasZid: 'z1' })
+      assertRefused(await api.send('POST', '/Users', body), refusal)
+      assertRefused(await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY), refusal)
+      await zones.update(zone)
+      assert.equal((await api.send('PATCH', `/Users/${user.id}`, { aliasZid: 'z1' }, ANY)).status, 200)
+    })
+
     it('lose their sessions, like the original, if externalId changes', async () => {
       const user = await create()
       const { users } = api.server.store
