@@ -1,5 +1,5 @@
 // Changes of second factors, for pages and APIs. Each change is recorded as an event, and mailed to the owner unless it is only
-// a new name or a forgotten browser.
+// a new name, a forgotten browser or an administrator's code that was revoked.
 import type { RecoveryCodes } from '../factors/recovery-codes.ts'
 import type { AuditEventType, AuditOrigin } from '../model/audit/event.ts'
 import type { Passkey, Totp } from '../model/users/passkey.ts'

@@ -1,5 +1,5 @@
-// The URLs of UAA's error pages. This server answers errors where they occur and never redirects here, but proxies and load
-// balancers may be configured to show these pages.
+// The URLs of UAA's error pages. This server answers errors where they occur; only in `uaa` a failed sign-in at another provider
+// redirects here. Proxies and load balancers may be configured to show these pages, too.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { describedIn, errorPage } from '../pages/error.ts'
 import type { Texts } from '../pages/texts/texts.ts'

@@ -136,14 +136,14 @@ export const choicesOf = ({ provable, isFirstStep }: Task): readonly FactorChoic
   ...(isFirstStep ? (['recovery'] as const) : []),
 ]
 
-/** The path for using or creating a passkey. */
+/** Where a signed-in user adds or uses a passkey. */
 export const ceremonyOf = (request: FastifyRequest, { session }: SignedInUser, urls: Urls) => ({
   zoneId: request.zone.id,
   baseUrl: urls.ofZone(request.zone),
   browser: `session ${session.idDigest}`,
 })
 
-/** The path for setting up an authenticator app. */
+/** Whose new authenticator app it is. */
 export const enrolmentOf = ({ zone }: FastifyRequest, { user, session }: SignedInUser, chrome: Chrome): Enrolment => ({
   zoneId: zone.id,
   userId: user.id,

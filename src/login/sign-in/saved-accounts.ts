@@ -22,7 +22,7 @@ export interface SavedAccounts {
   remember(request: FastifyRequest, reply: FastifyReply, user: User): void
   /** Expires the account's cookie. */
   forget(reply: FastifyReply, userId: string): void
-  /** The remembered accounts, last sent first; expires the cookies beyond the limit. */
+  /** The remembered accounts, last sent first; expires the cookies that are invalid or beyond the limit. */
   recall(request: FastifyRequest, reply: FastifyReply): readonly SavedAccount[]
 }
 
@@ -69,7 +69,7 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
 
 const isUsable = (value: string, userId: string): boolean => parseAccount(value, userId) !== undefined
 
-/** Parses a cookie; undefined for anything that `remember` did not write in exactly this form. */
+/** Parses a cookie; undefined for anything that is not an account of this id. */
 function parseAccount(text: string, id: string): SavedAccount | undefined {
   if (!USABLE_ID.test(id) || text.length > MAX_VALUE_LENGTH) return undefined
   const value = parseJson(text)

@@ -12,7 +12,7 @@ const SECONDS = 60
 
 /** Keeps the name in the browser until the next page; see `createTypedNames`. */
 interface TypedNames {
-  /** Sets the cookie, unless the name is too long or not a string. */
+  /** Sets the cookie, unless the name is blank, too long or not fit to be shown. */
   keep(reply: FastifyReply, userName: string): void
   /** The name of the cookie, which is expired. */
   take(request: FastifyRequest, reply: FastifyReply): string | undefined
