@@ -57,7 +57,9 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
     const { path: destination, client } = signInTarget
     const userName = form.get('username') ?? ''
     const refuse = async (code: string): Promise<FastifyReply> => {
-      sessions.setCurrentUser(reply, undefined)
+      // UAA: also where a session goes on. See docs/compatibility.md, A10.
+      const goesOn = deps.behaviour.keepSessionUntilLogin && (await sessions.signedIn(request)) !== undefined
+      if (!goesOn) sessions.setCurrentUser(reply, undefined)
       await signInTargets.keep(request, reply, signInTarget)
       if (deps.behaviour.keepTypedName) typedNames.keep(reply, userName)
       return goTo(reply, `/login?error=${code}`, urls)

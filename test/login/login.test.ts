@@ -375,6 +375,15 @@ for (const mode of MODES) {
         { name: 'a user name with SQL', change: { username: "' or 1=1 --" }, code: 'login_failure' },
         { name: 'a password of 10,000 characters', change: { password: 'x'.repeat(10_000) }, code: 'login_failure' },
       ]
+      it('keeps Current-User where a session of the user goes on in standard', async () => {
+        const browser = server.browser()
+        await browser.signIn('marissa', 'koala')
+        await browser.send('/oauth/authorize', { query: { ...AUTO_REQUEST, prompt: 'login' } })
+        const { cookies } = await browser.signIn('marissa', 'wrong')
+        assert.equal(cookies['Current-User'] === undefined, isStandard)
+        assert.equal((await browser.send('/home')).status, isStandard ? 200 : 302)
+      })
+
       for (const { name, change, code } of refusals) {
         // Covers POST /login.do: rule: failure clears Current-User
         it(`refuses ${name}, and clears Current-User`, async () => {
