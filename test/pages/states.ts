@@ -220,6 +220,7 @@ const profile: ProfileProps = {
   mayChange: { names: true, language: true },
   changeEmail: '/change_email',
   changePassword: '/change_password',
+  passwordChangedAt: before(1600),
   clients: [
     {
       clientId: 'console',

@@ -55,6 +55,7 @@ export async function showProfile(
     language: languageIn(preferredLanguage(user)),
     mayChange: rights,
     ...(rights.names && { changeEmail: pageAt('/change_email'), changePassword: pageAt('/change_password') }),
+    passwordChangedAt: user.passwordChangedAt,
     provider,
     ...(isAbout(secondFactorPolicy(zone, behaviour), user) && {
       security: { path: pageAt(SECURITY_PATH), methods: user.factors?.methods ?? [] },

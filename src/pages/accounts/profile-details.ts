@@ -7,6 +7,8 @@ import { MAX_NAME_LENGTH, OWN_NAMES } from '../../model/users/user.ts'
 import { isolated } from '../parts/foreign.ts'
 import { csrfField } from '../parts/layout.ts'
 import type { Chrome } from '../parts/layout.ts'
+import type { Texts } from '../texts/texts.ts'
+import { ago } from './profile-activity.ts'
 
 /** The provider of the account, if it is not this server. */
 export interface OtherProvider {
@@ -28,7 +30,10 @@ export interface DetailsProps {
   /** URL of its page; undefined if there is none for this user. */
   readonly changeEmail?: string | undefined
   readonly changePassword?: string | undefined
+  readonly passwordChangedAt: Date
   readonly provider?: OtherProvider | undefined
+  /** Times are shown relative to this moment. */
+  readonly now: Date
 }
 
 /** The user's details, with forms for what they may change. */
@@ -43,7 +48,7 @@ export function detailsSection(chrome: Chrome, props: DetailsProps): Html {
 ${!mayChange.names && html`<p class="lead">${elsewhere ?? texts.keptByAdministrators}</p>\n`}<dl class="profile facts panel">
 <div><dt>${profile.userName}</dt><dd>${isolated(props.userName)}</dd></div>
 <div><dt>${profile.email}</dt><dd class="email">${isolated(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
-${changePassword !== undefined && html`<div><dt>${texts.password}</dt><dd>********</dd>${changeLink(changePassword, texts.changePassword)}</div>\n`}${shownNames.map(name => html`<div><dt>${texts[name]}</dt><dd>${isolated(names[name], 120)}</dd></div>\n`)}</dl>
+${changePassword !== undefined && html`<div><dt>${texts.password}</dt><dd>********${passwordAge(chrome.texts, props)}</dd>${changeLink(changePassword, texts.changePassword)}</div>\n`}${shownNames.map(name => html`<div><dt>${texts[name]}</dt><dd>${isolated(names[name], 120)}</dd></div>\n`)}</dl>
 ${
   isForm &&
   html`<form class="panel details" action="${chrome.basePath}/profile/details" method="post" accept-charset="UTF-8">
@@ -57,6 +62,12 @@ ${mayChange.names && OWN_NAMES.map(name => nameField(chrome, name, names[name]))
 }</section>
 `
 }
+
+/** Also how users see that their change took effect. */
+const passwordAge = (texts: Texts, { passwordChangedAt, now }: DetailsProps): Html | undefined =>
+  texts.reference
+    ? undefined
+    : html`<small>${texts.account.passwordChanged(ago(texts, passwordChangedAt, now))}</small>`
 
 const changeLink = (url: string | undefined, text: string): Html | undefined =>
   url === undefined ? undefined : html`<dd class="change"><a href="${url}">${text}</a></dd>`

@@ -361,6 +361,7 @@ export const es: Texts = {
     changeEmail: 'Cambiar correo electrónico',
     password: 'Contraseña',
     changePassword: 'Cambiar contraseña',
+    passwordChanged: when => html`Cambiada ${when}`,
     from: address => html`desde ${address}`,
     signInMethods: 'Cómo inicia sesión',
     ownPassword: 'Con su nombre de usuario y contraseña',

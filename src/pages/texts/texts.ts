@@ -248,6 +248,8 @@ export interface Texts extends SelfServiceTexts {
     readonly changeEmail: string
     readonly password: string
     readonly changePassword: string
+    /** With how long ago. */
+    readonly passwordChanged: (when: Html) => Html
     /** With an IP address. */
     readonly from: (address: Html) => Html
     readonly signInMethods: string
