@@ -17,7 +17,7 @@ export const fr: Texts = {
     username: 'Nom d’utilisateur',
     password: 'Mot de passe',
     submit: 'Se connecter',
-    resetPassword: 'Réinitialiser le mot de passe',
+    resetPassword: 'Mot de passe oublié\u202f?',
     or: 'ou',
     noSignInMethod: 'Aucun moyen de connexion n’est configuré ici. Veuillez vous adresser à votre administrateur.',
     newHere: link => html`Première visite\u202f? ${link}`,
