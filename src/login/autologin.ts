@@ -4,8 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AUTOLOGIN_REFUSALS, issueAutologin, redeemAutologin } from '../accounts/autologin.ts'
 import { isJsonRecord, memberOf } from '../base/json.ts'
 import { basicChallenge } from '../clients/authentication/refusals.ts'
-import { demandsOn } from '../model/clients/client-demands.ts'
-import type { Client } from '../model/clients/client.ts'
+import { mayHandlePasswords } from '../model/clients/client-demands.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import { PageError, prefersPage } from '../web/answers.ts'
 import { goTo } from '../web/redirect.ts'
@@ -39,7 +38,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
       params: { get: name => read(name) || undefined, raw: read },
       endpoint: { path: PATH, allowsNone: false, allowsAssertion: behaviour.assertionsEverywhere },
     })
-    if (!mayHandlePasswords(request, client)) throw new OAuthError(behaviour.grantNotAllowed, NO_PASSWORDS)
+    if (!mayHandlePasswords(request.zone, client)) throw new OAuthError(behaviour.grantNotAllowed, NO_PASSWORDS)
     const [userName, password] = [sent('username'), sent('password')]
     if (!userName) throw refuse('No username in request')
     if (!password) throw refuse('No password in request')
@@ -102,12 +101,6 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
 }
 
 const NO_PASSWORDS = 'This client may not send passwords'
-
-/** Not a client that registered itself, and not one whose profile forbids passwords. */
-function mayHandlePasswords({ zone }: FastifyRequest, client: Client): boolean {
-  const { grantTypes } = demandsOn(zone, client)
-  return client.registration === undefined && (!grantTypes || grantTypes.includes('password'))
-}
 
 /** A parameter of a form, or a member of JSON that is a text. */
 function sentIn(body: unknown, name: string): string | undefined {

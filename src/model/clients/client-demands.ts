@@ -99,6 +99,15 @@ export function demandsOn(zone: Pick<Zone, 'config'>, client: DemandingMembers):
 const allowed = (method: string, isFapi: boolean): readonly string[] =>
   isFapi && !FAPI_AUTH_METHODS.includes(method) ? [] : [method]
 
+/** Whether the client may send the passwords of users: not one that registered itself, and not one whose profile forbids it. */
+export function mayHandlePasswords(
+  zone: Pick<Zone, 'config'>,
+  client: DemandingMembers & Pick<Client, 'registration'>,
+): boolean {
+  const { grantTypes } = demandsOn(zone, client)
+  return client.registration === undefined && (!grantTypes || grantTypes.includes('password'))
+}
+
 /** OpenID Connect Registration §2, RFC 9701 §6. */
 export const DEFAULT_ALGORITHM: ClientAlgorithm = 'RS256'
 

@@ -20,7 +20,7 @@ import {
   credentialsContext,
   hasCredentials,
   requirePasswordGrant,
-  requirePasswordInProfile,
+  requirePasswordsAllowed,
   signInWithPassword,
 } from './user/credentials.ts'
 import { findLackingLevel, meetDemandsFirst, requireDemandsMet } from './demands.ts'
@@ -57,7 +57,7 @@ const STANDARD: readonly Check[] = [
   ...STANDARD_PARAMETERS,
   requireCodeForCall,
   requirePasswordGrant,
-  requirePasswordInProfile,
+  requirePasswordsAllowed,
   signInByCode,
   requireDemandsMet,
   signInWithPassword,
@@ -83,7 +83,7 @@ const UAA: readonly Check[] = [
   verifyRedirectUri,
   requireAuthenticatedUser,
   ...UAA_PARAMETERS,
-  requirePasswordInProfile,
+  requirePasswordsAllowed,
   requireDemandsMet,
   signInWithPassword,
   signInVouched,

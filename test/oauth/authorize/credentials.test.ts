@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { authorizeBootstrap, responseOf, signedIn, Z1_HOST } from '../../support/authorize.ts'
-import { changeUser, isAlive, issuedBy, MODES, verified } from '../../support/oauth.ts'
+import { changeUser, clientNamed, isAlive, issuedBy, MODES, verified } from '../../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
 
@@ -102,6 +102,20 @@ for (const mode of MODES) {
       },
     ]
     for (const { name, send } of accepted) it(`accepts ${name}`, async () => void (await granted(await send())))
+
+    it('refuses the password of a user from a client that registered itself, even a correct one', async () => {
+      const client = await clientNamed(server, 'browser')
+      const registration = { at: new Date(0), grantTypes: ['implicit'], responseTypes: ['token'] } as const
+      await server.store.clients.insert('svc', { ...client, clientId: 'registered', registration })
+      const asked = { ...REQUEST, client_id: 'registered', redirect_uri: 'https://browser.example/cb' }
+      const from = server.events.length
+      const { fragment, query } = responseOf(await post({ ...asked, ...CREDENTIALS }))
+      assert.deepEqual(
+        [fragment['access_token'], { ...query, ...fragment }['error']],
+        [undefined, 'unauthorized_client'],
+      )
+      assert.deepEqual(server.events.slice(from), [], 'the password is not verified')
+    })
 
     it('returns an ID token with the nonce', async () => {
       const answer = await post({

@@ -2,7 +2,7 @@
 // There is no browser: no session is looked up, and every refusal that is not a redirect is JSON.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayUseGrant } from '../../../model/clients/client.ts'
-import { demandsOn } from '../../../model/clients/client-demands.ts'
+import { mayHandlePasswords } from '../../../model/clients/client-demands.ts'
 import { parseLoginHint } from '../../../model/sessions/login-hint.ts'
 import { concerning, OAuthError } from '../../../model/oauth-error.ts'
 import type { Rule } from '../../../model/rules.ts'
@@ -54,11 +54,11 @@ export function requirePasswordGrant({ asked, program }: AuthorizeContext): void
   }
 }
 
-/** A pushed or signed request asks for a code, which the profile of the client allows, but not a password for it. */
-export function requirePasswordInProfile({ request, asked, program }: AuthorizeContext): void {
-  if (program?.by !== 'password') return
-  const { grantTypes } = demandsOn(request.zone, found(asked.client))
-  if (grantTypes && !grantTypes.includes('password')) throw unauthorizedGrant(asked, 'client-profile')
+/** Also where the client's grants are not asked (row A20), or allow what the request asks for, such as a code. */
+export function requirePasswordsAllowed({ request, asked, program }: AuthorizeContext): void {
+  const client = found(asked.client)
+  if (program?.by !== 'password' || mayHandlePasswords(request.zone, client)) return
+  throw unauthorizedGrant(asked, client.registration ? 'client-grant-type' : 'client-profile')
 }
 
 const unauthorizedGrant = ({ target }: AuthorizeContext['asked'], rule: Rule): RedirectRefusal =>
