@@ -82,12 +82,13 @@ export async function purgeProviders(db: Database): Promise<number> {
 
 /**
  * Bytes of the settings of a zone's providers: every process caches them together, independent of their creator. Each comma
- * counts as 16 more: a setting takes as much in memory, even if it is a single digit.
+ * counts as 16 more: a setting takes as much in memory, even if it is a single digit. Each provider counts as 4 KiB more: the
+ * sign-in page, lists and changes take time for every provider of the zone, even for one without settings.
  */
 const MAX_BYTES = 16 * 1024 * 1024
 const SIZE = statement<{ zone_id: string }, { bytes: number }>(
-  `select cast(coalesce(sum(octet_length(config) + 16 * (length(config) - length(replace(config, ',', '')))), 0) as bigint)
-     as bytes
+  `select cast(coalesce(sum(4096 + octet_length(config) + 16 * (length(config) - length(replace(config, ',', '')))), 0)
+     as bigint) as bytes
    from identity_providers where zone_id = :zone_id`,
 )
 

@@ -92,6 +92,20 @@ export function providerCases({ store, open, newZone }: Lent): void {
       await apply({ config: {} })
     })
 
+    it('are limited in number, even without settings', async () => {
+      const z = newZone()
+      const insert = (originKey: string, config: object = {}) =>
+        store().providers.apply(z, { kind: 'insert', provider: { ...oidc(z, originKey), config: { ...config } } })
+      const half = 'x'.repeat(8 * 1024 * 1024 - 16 * 1024)
+      for (const first of ['first', 'second']) await insert(first, { relyingPartyId: half })
+      const more = Array.from({ length: 12 }, (_, index) => `more${index}`)
+      const insertAll = async () => {
+        for (const originKey of more) await insert(originKey)
+      }
+      await assert.rejects(insertAll, { name: 'TooLarge' })
+      assert.equal((await origins(z)).length, 7) // each counts 4 KiB in addition
+    })
+
     it('are limited by memory size, not number of characters', async () => {
       const z = newZone()
       const config = { attributeMappings: { given_name: Array.from({ length: 500_000 }, () => '1') } }
