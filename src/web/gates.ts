@@ -12,7 +12,8 @@ import type { BearerGate } from './callers/bearer.ts'
 import type { Csrf } from './sessions/csrf.ts'
 import type { Denial } from './sessions/denial.ts'
 import { securityHeaders } from './headers.ts'
-import { takesForm } from './route.ts'
+import { ownPath } from './requests/own-path.ts'
+import { bodyForm, takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './sessions/session.ts'
 import { startOfZone } from './zones/zone.ts'
@@ -44,13 +45,17 @@ export function createGates(deps: {
     { whileDemanded, formOf }: Extract<Access, { readonly by: 'session' }>,
   ): Promise<unknown> {
     const signedIn = await sessions.signedIn(request)
-    const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : formOf
+    const path = request.method === 'GET' ? request.url.slice(urls.basePath.length) : (formOf ?? targetOf(request))
     if (!signedIn) {
       return denial.askToSignIn(request, reply, path === undefined ? undefined : { path, reauthenticate: false })
     }
     const demand = whileDemanded ? undefined : await signInDemands.open(request, signedIn)
     return demand && signInDemands.raise(request, reply, demand, path)
   }
+
+  /** Where a step of a sign-in was leading, which its form says: the session that knew it may have ended. */
+  const targetOf = (request: FastifyRequest): string | undefined =>
+    ownPath(urls.addressesOf(request.zone), bodyForm(request)?.get('form_redirect_uri'))
 
   const refuseForgery: Hook = async (request, reply) =>
     (await csrf.isGenuine(request)) ? undefined : denial.refuseForgery(request, reply)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { digest } from '../../../src/base/secrets.ts'
-import { APP_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
+import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { hiddenFields } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
@@ -64,6 +64,20 @@ for (const mode of MODES) {
       const change = { passwordHash, passwordRevision: 'r', passwordChangedAt: server.clock.now(), meetsDemand: true }
       await server.store.users.setPassword('svc', id, passwordRevision, change)
     }
+
+    it('leads to its target also if the session has ended before the code was sent', async () => {
+      const browser = server.browser()
+      await authorize(browser, APP_REQUEST)
+      await browser.signIn('marissa', 'koala')
+      const { text } = await browser.send('/second_factor')
+      server.clock.advance(1801)
+      const code = app.code(server)
+      const ended = await browser.send('/second_factor', { form: { ...hiddenFields(text), code } })
+      assert.equal(ended.headers['location'], 'http://localhost:8080/login')
+      await browser.signIn('marissa', 'koala')
+      const proven = await prove(browser, { code })
+      assert.equal(proven.location().pathname, '/oauth/authorize')
+    })
 
     describe('counts wrong codes', () => {
       it('in the lockout of the account, also concurrently', async () => {
