@@ -169,7 +169,7 @@ describe('latchkey backup', () => {
       name: 'rejects an unknown database, without creating it',
       args: ['--to', 'x.db', '--database', 'sqlite:none/latchkey.db'],
       status: 1,
-      says: /there is no database none/,
+      says: /there is no database \/\S+\/none\/latchkey\.db: .*working folder/,
     },
     {
       name: 'rejects an in-memory database',

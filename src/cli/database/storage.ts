@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { stopwatch, systemClock } from '../../base/clock.ts'
@@ -162,7 +163,7 @@ export function refuseMissingDatabase(database: string): void {
   const path = /^sqlite:(.+)$/.exec(database)?.[1]
   if (path !== undefined && !existsSync(path)) {
     throw new CommandFailure(
-      `there is no database ${path}: name the one of the server by --config or --database, or start the server first`,
+      `there is no database ${resolve(path)}: name the one of the server by --config or --database, run this in the server's working folder, or start the server first`,
     )
   }
 }
