@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { ZoneConfig } from '../../src/model/zones/zone.ts'
 import { AUTO_REQUEST, authorize, authorizeBootstrap } from '../support/authorize.ts'
-import { hiddenFields, unescaped } from '../support/forms.ts'
+import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
 import { MODES } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
@@ -128,6 +128,9 @@ for (const mode of MODES) {
         assert.match((await login()).text, /idp_discovery/)
         const { host } = (await login({ discoveryPerformed: 'true' })).location()
         assert.equal(host, 'bank.example')
+        // A program that only looks whether the page is there starts no sign-in, which is a row in the database.
+        const looked = await server.send('/login', { method: 'HEAD', query: { discoveryPerformed: 'true' } })
+        assert.deepEqual([looked.status, setCookies(looked)], [200, {}])
         await configure({ idpDiscoveryEnabled: true })
       })
     })

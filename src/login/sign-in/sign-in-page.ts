@@ -54,6 +54,7 @@ async function goToProvider(
   deps: LoginDeps,
 ): Promise<FastifyReply> {
   const { store, urls, signInTargets, external } = deps
+  if (request.method === 'HEAD') return reply.send() // starts no sign-in
   const provider = await store.providers.findByOrigin(request.zone.id, view.origin)
   const start = provider && samlDiscoveryPath(request.zone, provider, deps)
   if (start !== undefined) {
