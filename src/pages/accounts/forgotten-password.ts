@@ -24,8 +24,10 @@ export function forgottenPasswordPage(
 ): Html {
   const texts = chrome.texts.forgottenPassword
   const isExpired = expired === true
+  // Whether there is such an account stays secret, so the answer to an empty form is that of a sent one: the browser stops it.
+  const isRequired = chrome.texts.reference === undefined
   const body = html`${isExpired && alert({ kind: 'error', text: texts.expired }, 'error-message')}<p class="lead">${texts.lead}</p>
-<form action="${chrome.basePath}/forgot_password.do" method="post" novalidate="novalidate" accept-charset="UTF-8">
+<form action="${chrome.basePath}/forgot_password.do" method="post"${!isRequired && html` novalidate="novalidate"`} accept-charset="UTF-8">
 ${csrfField(chrome)}${hiddenField('client_id', clientId)}${hiddenField('redirect_uri', redirectUri)}
 ${field({
   id: 'username',
@@ -33,6 +35,7 @@ ${field({
   placeholder: chrome.texts.reference?.userNamePlaceholder,
   autocomplete: 'username',
   describedBy: isExpired ? [MESSAGE_ID] : [],
+  isRequired,
   focus: true,
 })}${submit(texts.submit)}</form>
 <p class="below"><a href="${chrome.basePath}/login">${chrome.texts.emailSent.back}</a></p>`

@@ -23,6 +23,8 @@ export interface FieldProps {
   readonly isNumeric?: boolean | undefined
   /** Whether the submitted value is wrong. */
   readonly isWrong?: boolean | undefined
+  /** Whether the browser refuses to send the form without it. */
+  readonly isRequired?: boolean | undefined
   /** Whether it has the initial focus. */
   readonly focus?: boolean | undefined
   /** A sentence below the label. */
@@ -54,7 +56,7 @@ ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}<inp
     value !== undefined && value !== '' && html` value="${value}"`
   }${placeholder !== undefined && html` placeholder="${placeholder}"`} autocomplete="${autocomplete}" autocapitalize="none" autocorrect="off" spellcheck="false"${
     described !== '' && html` aria-describedby="${described}"`
-  }${props.isNumeric === true && html` inputmode="numeric"`}${props.isWrong === true && html` aria-invalid="true"`}${props.focus === true && html` autofocus`}>
+  }${props.isNumeric === true && html` inputmode="numeric"`}${props.isWrong === true && html` aria-invalid="true"`}${props.isRequired === true && html` required`}${props.focus === true && html` autofocus`}>
 ${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`}</div>
 `
 }

@@ -129,6 +129,11 @@ for (const mode of modesInBrowser('standard')) {
       assert.match(path(), /^\/login\?error=/)
       await page.click('a[href*="/forgot_password"]')
       await inspect()
+      if (mode === 'standard') {
+        await submit()
+        assert.equal(path(), '/forgot_password', 'an empty form does not claim that a mail was sent')
+        assert.ok(await page.$eval('#username', field => field.matches(':focus:invalid')))
+      }
       await submit({ username: 'ann@new.example' })
       assert.match(path(), /^\/email_sent/)
       await inspect()
