@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { APP_REQUEST, AUTO_REQUEST, authorize, authorizeBootstrap, requestOf, signedIn } from '../support/authorize.ts'
 import { MODES, changeUser } from '../support/oauth.ts'
 import type { Browser, TestAnswer, TestServer } from '../support/server.ts'
@@ -22,22 +23,28 @@ const bootstrap = (text: string) => ({
     { userName: 'evil', password: 'evil-name', emails: [{ value: 'e@example.org' }] },
   ],
 })
-const config = (text: string) => ({
-  bootstrap: bootstrap(text),
-  zone_config: {
-    branding: {
-      companyName: text,
-      footerLegalText: text,
-      footerLinks: { [text]: `https://x.example/?${text}` },
-      banner: { text },
-    },
-    prompts: [
-      { name: 'username', type: text, text },
-      { name: 'password', type: 'password', text },
-    ],
-    links: { selfService: { signup: `https://x.example/?${text}`, passwd: `/forgot?${text}` } },
+const zoneConfig = (text: string) => ({
+  branding: {
+    companyName: text,
+    footerLegalText: text,
+    footerLinks: { [text]: `https://x.example/?${text}` },
+    banner: { text },
   },
+  prompts: [
+    { name: 'username', type: text, text },
+    { name: 'password', type: 'password', text },
+  ],
+  links: { selfService: { signup: `https://x.example/?${text}`, passwd: `/forgot?${text}` } },
 })
+
+/** The zone gets its settings from the store: neither the file nor the API takes such links. */
+async function startWith(text: string, mode?: CompatibilityMode): Promise<TestServer> {
+  const server = await startServer({ ...(mode && { mode }), config: { bootstrap: bootstrap(text) } })
+  const zone = await server.store.zones.find('svc')
+  assert.ok(zone)
+  await server.store.zones.update({ ...zone, config: { ...zone.config, ...zoneConfig(text) } })
+  return server
+}
 
 type Visit = (server: TestServer, text: string) => Promise<TestAnswer>
 
@@ -142,8 +149,8 @@ for (const mode of MODES) {
     let evil: TestServer
     let harmless: TestServer
     before(async () => {
-      evil = await startServer({ mode, config: config(EVIL) })
-      harmless = await startServer({ mode, config: config(HARMLESS) })
+      evil = await startWith(EVIL, mode)
+      harmless = await startWith(HARMLESS, mode)
       await changeUser(evil, 'evil', { userName: EVIL })
       await changeUser(harmless, 'evil', { userName: HARMLESS })
     })
@@ -179,7 +186,7 @@ for (const mode of MODES) {
 
 describe('Markup in JSON', () => {
   it('is returned as application/json with nosniff', async () => {
-    const server = await startServer({ config: config(EVIL) })
+    const server = await startWith(EVIL)
     try {
       const headers = { accept: 'application/json' }
       const refused = await server.send('/oauth/authorize', { query: { ...AUTO_REQUEST, client_id: EVIL }, headers })
