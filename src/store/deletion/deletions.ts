@@ -1,6 +1,6 @@
 // Remembers deleted zones, users and clients for a while, and deletes rows that a request in progress wrote after the deletion.
-// Locking them in each transaction that adds a row would slow down every sign-in and every token. Until then nothing finds such
-// rows, because the zone, the user or the client is looked up first.
+// Locking them in each transaction that adds a row would slow down every sign-in and every token. Until then such rows grant
+// nothing, because the zone, the user or the client is looked up first; but a group may list a member that is gone.
 import { statement } from '../database.ts'
 import type { Database, Statement, Transaction } from '../database.ts'
 import { ROWS_AT_ONCE, writeInPortions } from './portions.ts'
