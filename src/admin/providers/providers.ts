@@ -1,5 +1,6 @@
 // The handlers of identity providers. changes.ts makes the changes.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { mapInBatches } from '../../base/concurrency/in-batches.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import type { AuditEvent } from '../../model/audit/event.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
@@ -69,7 +70,11 @@ export function providerHandlers(on: On<ProviderRoute>, deps: AdminDeps): void {
 
   on('GET /identity-providers', (request, reply) =>
     answer(request, reply, {
-      work: async () => (await find(request)).map(writerFor(request)),
+      async work() {
+        const found = await find(request)
+        const show = writerFor(request)
+        return mapInBatches(found, provider => Promise.resolve(show(provider)))
+      },
     }),
   )
 
