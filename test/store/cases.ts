@@ -873,7 +873,10 @@ export function storeCases(kind: DatabaseKind): void {
   userListCases(lent)
   userChangeCases(lent)
   userPageCases(lent)
-  groupCases(lent)
+  async function refreshStatistics(): Promise<void> {
+    if (kind === 'postgres') await (await import('../support/postgres.ts')).administer(database.url, 'analyze')
+  }
+  groupCases({ ...lent, refreshStatistics })
   zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('Sessions', () => {
