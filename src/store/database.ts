@@ -19,7 +19,9 @@ export interface Statement<Args extends object, Row> {
   readonly names: readonly string[]
   /** `select` and `delete` only compare their values; other verbs store them. */
   readonly verb: string
-  /** Set when the SQL was made for one request: it is not kept prepared, so that callers cannot exhaust memory. */
+  /**
+   * Not kept prepared: the SQL was made for one request, so that callers could exhaust the memory, or is to be planned each time.
+   */
   readonly once?: true
   /** Set when the statement may take an hour, as a change of a large table does; others time out after seconds. */
   readonly mayBeSlow?: true
@@ -40,7 +42,7 @@ export function statement<Args extends object = object, Row = never>(text: strin
   }
 }
 
-/** A statement whose SQL depends on a request, such as a filter. Untrusted values must be parameters. */
+/** A statement that is not kept prepared. If its SQL depends on a request, such as a filter, untrusted values must be parameters. */
 export const statementOnce = <Row>(text: string): Statement<Readonly<Record<string, Value>>, Row> => ({
   ...statement(text),
   once: true,

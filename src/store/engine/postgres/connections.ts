@@ -2,7 +2,7 @@
 // errors of the store. Does not detect that the server is away.
 import { DatabaseError, Pool, types } from 'pg'
 import type { ClientBase, ClientConfig, PoolClient } from 'pg'
-import { NOTHING, statement, valuesFor } from '../../database.ts'
+import { NOTHING, statementOnce, valuesFor } from '../../database.ts'
 import type { Outcome, Statement } from '../../database.ts'
 import { nounOf } from '../../schema.ts'
 import { AlreadyExists, StoreDenied, StoreUnreachable, StoreLocked, StoreUnavailable } from '../../store.ts'
@@ -175,15 +175,14 @@ export function createConnections({
 const UNREACHABLE = 'the database is unreachable'
 // The locks of a process whose machine vanished would be kept for two hours, until TCP notices. Not as a parameter of the
 // connection, which poolers refuse.
-const END_IDLE_TRANSACTIONS = { ...statement(`set idle_in_transaction_session_timeout = '10s'`), once: true } as const
+const END_IDLE_TRANSACTIONS = statementOnce(`set idle_in_transaction_session_timeout = '10s'`)
 /**
  * A statement that was given up, or whose process is gone, would run to its end and keep its locks. Databases that speak
  * PostgreSQL's wire may not know the setting.
  */
-const END_ORPHANED_STATEMENTS = {
-  ...statement(`select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'`),
-  once: true,
-} as const
+const END_ORPHANED_STATEMENTS = statementOnce(
+  `select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'`,
+)
 
 const BIGINT = 20
 // Times and counters stay below 2^53.
