@@ -893,6 +893,8 @@ export function storeCases(kind: DatabaseKind): void {
         await store.sessions.find(z, 's1'),
         session({ zoneId: z, pendingApproval: 'c', lastSeenAt: at(9) }),
       )
+      const takes = ['b', 'c', 'c'].map(pending => store.sessions.takePendingApproval(z, 's1', pending))
+      assert.deepEqual(await Promise.all(takes), [false, true, false])
       await store.sessions.update(z, 'gone', { lastSeenAt: at(9) })
       await store.sessions.delete(z, 's1')
       assert.equal(await store.sessions.find(z, 's1'), undefined)

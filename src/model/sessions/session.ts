@@ -10,7 +10,7 @@ export interface Session {
   readonly signIn?: SignIn
   /** The URL, below the base URL, that the user requested before being asked to sign in. */
   readonly savedRequest?: string
-  /** The query of the authorization request that is pending approval, to compare with the posted form. */
+  /** The authorization request that is pending approval, with the listed scopes, to compare with the posted form. */
   readonly pendingApproval?: string
   /** Ids of the clients that the user signed in to; absent if there is none. */
   readonly clients?: readonly string[]

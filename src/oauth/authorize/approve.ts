@@ -36,8 +36,8 @@ export async function askForApproval(
   const { scopes } = question
   const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
   // A session cookie that comes with a token may belong to another user, who must not be asked for this.
-  if (!program) await sessions.setPendingApproval(request, query)
   const scopeNames = scopes.map(each => each.scope)
+  if (!program) await sessions.setPendingApproval(request, formatPending({ query, listed: scopeNames }))
   const descriptionOf = await findScopeDescriptions(request.zone, scopeNames, deps)
   const path = `${urls.pathOf(request.zone)}${AUTHORIZE_PATH}`
   if (program || !prefersPage(request)) {
@@ -70,12 +70,26 @@ export async function askForApproval(
   return pages.send(reply, page)
 }
 
-/** The query of the stored request, which can be answered once; undefined when the browser was redirected to sign-in. */
+/** A request that is pending approval: its query, and the scopes that the question lists. */
+interface PendingRequest {
+  readonly query: string
+  readonly listed: readonly string[]
+}
+
+// Unambiguous, because a query has no `#`, and a scope no space.
+const formatPending = ({ query, listed }: PendingRequest): string => `${query}#${listed.join(' ')}`
+
+function parsePending(text: string): PendingRequest {
+  const [query = '', ...rest] = text.split('#')
+  return { query, listed: rest.join('#').split(' ') }
+}
+
+/** The stored request, which can be answered once; undefined when the browser was redirected to sign-in. */
 export async function takePendingRequest(
   { request, reply }: Pick<AuthorizeContext, 'request' | 'reply'>,
   answer: Form,
   { sessions, denial, urls }: OAuthDeps,
-): Promise<string | undefined> {
+): Promise<PendingRequest | undefined> {
   const shown = answer.get('form_redirect_uri')
   const signedIn = await sessions.signedIn(request)
   if (!signedIn) {
@@ -85,30 +99,33 @@ export async function takePendingRequest(
     await denial.askToSignIn(request, reply, isOurs ? { path, reauthenticate: false } : undefined)
     return undefined
   }
-  const query = signedIn.session.pendingApproval
-  if (query === undefined) {
-    throw new PageError(400, 'Cannot approve uninitialized authorization request.', { code: 'invalid_request' })
-  }
-  if (shown !== undefined && shown !== `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`) {
+  const text = signedIn.session.pendingApproval
+  if (text === undefined) throw nothingPending()
+  const pending = parsePending(text)
+  if (shown !== undefined && shown !== `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${pending.query}`) {
     throw new PageError(400, 'Changes were detected from the original authorization request.', {
       code: 'invalid_request',
     })
   }
-  await sessions.setPendingApproval(request, undefined)
-  return query
+  if (!(await sessions.takePendingApproval(request, text))) throw nothingPending()
+  return pending
 }
 
-/** Records the answer of the approval page; refuses when the user denied, or approved scopes that were not requested. */
+const nothingPending = (): PageError =>
+  new PageError(400, 'Cannot approve uninitialized authorization request.', { code: 'invalid_request' })
+
+/** Records the answer to the question; refuses when the user denied, or approved scopes that were not requested. */
 export async function recordApproval(context: AuthorizeContext, deps: OAuthDeps): Promise<void> {
   const { request, answer, scopes } = context
   if (!answer || !scopes || scopes instanceof OAuthError) return
   const { behaviour } = deps
   const { client, target, forceConsent } = checkedRequest(context)
   const { user } = found(context.authenticatedUser)
-  if (answer.get('user_oauth_approval') !== 'true') {
+  const { form, listed = scopes } = answer
+  if (form.get('user_oauth_approval') !== 'true') {
     throw new RedirectRefusal(target, new OAuthError('access_denied', 'User denied access'))
   }
-  const ticked = answer.names.filter(name => /^scope\.\d+$/.test(name)).flatMap(name => answer.all(name))
+  const ticked = form.names.filter(name => /^scope\.\d+$/.test(name)).flatMap(name => form.all(name))
   if (ticked.some(value => !value.startsWith('scope.') || !scopes.includes(value.slice('scope.'.length)))) {
     const description = 'The requested scopes are invalid. Please use valid scope names in the request.'
     // UAA: in the query, regardless of the requested mode. See docs/compatibility.md, R1.
@@ -116,7 +133,8 @@ export async function recordApproval(context: AuthorizeContext, deps: OAuthDeps)
     throw new RedirectRefusal(target, new OAuthError('invalid_scope', description), mode)
   }
   const decisions = scopes
-    .filter(scope => forceConsent || !isAutoApproved(client, scope))
+    // One that could not be granted when the question was asked stays undecided.
+    .filter(scope => listed.includes(scope) && (forceConsent || !isAutoApproved(client, scope)))
     .map(scope => {
       const status: Approval['status'] = ticked.includes(`scope.${scope}`) ? 'APPROVED' : 'DENIED'
       return { scope, status }

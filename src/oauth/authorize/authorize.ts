@@ -221,9 +221,10 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: OAuthDeps): void
     const mustProve = isAnswer ? (await sessions.signedIn(request)) !== undefined : !isOpen
     if (mustProve && !(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     if (isAnswer) {
-      const query = await takePendingRequest({ request, reply }, form, deps)
-      if (query === undefined) return reply
-      return answer({ ...contextOf({ request, reply }, parseForm(query), () => query), answer: form }, deps)
+      const pending = await takePendingRequest({ request, reply }, form, deps)
+      if (pending === undefined) return reply
+      const { query, listed } = pending
+      return answer({ ...contextOf({ request, reply }, parseForm(query), () => query), answer: { form, listed } }, deps)
     }
     const query = carriedQuery(form)
     if (query.length > MAX_QUERY_LENGTH) {

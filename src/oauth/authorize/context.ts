@@ -112,8 +112,8 @@ export interface AuthorizeContext {
     | { readonly by: 'token'; readonly bearer: VerifiedToken }
     | { readonly by: 'password' }
     | { readonly by: 'login-server'; readonly server: Client }
-  /** The answer to the question for approval. */
-  readonly answer?: Form
+  /** The answer to the question for approval, and the scopes that the question listed; all, if a login server asked. */
+  readonly answer?: { readonly form: Form; readonly listed?: readonly string[] }
 
   asked: Partial<AuthorizationRequest>
   authenticatedUser?: AuthenticatedUser | undefined

@@ -50,6 +50,8 @@ export interface SessionStore {
     idDigest: string,
     change: { lastSeenAt?: Date; savedRequest?: string | undefined; pendingApproval?: string | undefined },
   ): Promise<void>
+  /** Clears the pending approval; false if it is another one by now: of two concurrent answers exactly one gets true. */
+  takePendingApproval(zoneId: string, idDigest: string, pendingApproval: string): Promise<boolean>
   /** Adds a client to a signed-in session; concurrent additions are all kept. Does nothing when the session is gone. */
   addClient(zoneId: string, idDigest: string, client: AnsweredClient): Promise<void>
   /** Unexpired sessions of the user, most recently used first, at most 100. */

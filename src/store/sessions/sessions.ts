@@ -73,6 +73,11 @@ const HOLD = statement<Key, Pick<SessionRow, 'session_salt' | 'clients'> & { tel
 )
 const SET_NOTIFIED = statement<Key>(`update sessions set tells = 1 where zone_id = :zone_id and id_digest = :id_digest`)
 
+const TAKE_APPROVAL = statement<Key & { pending_approval: string }>(
+  `update sessions set pending_approval = null
+   where zone_id = :zone_id and id_digest = :id_digest and pending_approval = :pending_approval`,
+)
+
 /** The columns that `update` may change, in the order in which a statement names them. */
 const CHANGEABLE = ['last_seen_at', 'saved_request', 'pending_approval'] as const
 
@@ -113,6 +118,10 @@ export function createSessions(db: Database): SessionStore {
       const columns = CHANGEABLE.filter(column => column in given)
       if (columns.length === 0) return
       await db.write(updateOf(columns), { ...given, zone_id: zoneId, id_digest: idDigest })
+    },
+    async takePendingApproval(zoneId, idDigest, pendingApproval) {
+      const key = { zone_id: zoneId, id_digest: idDigest, pending_approval: pendingApproval }
+      return (await db.write(TAKE_APPROVAL, key)).changes > 0
     },
     async addClient(zoneId, idDigest, { clientId, isNotified }) {
       const added = lineOf(clientId)

@@ -31,8 +31,10 @@ export interface Sessions extends CurrentSession, SavedRequests, SignInSessions,
   wasSent(request: FastifyRequest): boolean
   /** UAA: sets a session cookie without a database row if there is no session. See docs/compatibility.md, P2. */
   announce(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** Saves the authorization request that is pending approval; undefined clears it. */
-  setPendingApproval(request: FastifyRequest, query: string | undefined): Promise<void>
+  /** Saves what is pending approval. */
+  setPendingApproval(request: FastifyRequest, pending: string): Promise<void>
+  /** Clears what is pending approval; false for the second of two concurrent answers. */
+  takePendingApproval(request: FastifyRequest, pending: string): Promise<boolean>
   /**
    * The session's digest, if the client must still be added to the session's list of clients to notify at logout;
    * undefined if it is on the list already, or the list is full.
@@ -84,9 +86,13 @@ export function createSessions(deps: {
     async announce(request, reply) {
       if (!behaviour.noEmptySessions && !(await current.of(request))) cookies.setId(reply, random.urlSafe(ID_LENGTH))
     },
-    async setPendingApproval(request, query) {
+    async setPendingApproval(request, pending) {
       const session = await current.of(request)
-      if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: query })
+      if (session) await store.sessions.update(request.zone.id, session.idDigest, { pendingApproval: pending })
+    },
+    async takePendingApproval(request, pending) {
+      const session = await current.of(request)
+      return session !== undefined && store.sessions.takePendingApproval(request.zone.id, session.idDigest, pending)
     },
     async lacksClient(request, clientId) {
       const session = await current.of(request)

@@ -302,6 +302,27 @@ for (const mode of MODES) {
       assert.deepEqual(await stored(), { openid: 'APPROVED' })
     })
 
+    inFresh('leaves a scope undecided that the user could only be granted after the page was shown', async () => {
+      const other = await signedIn(server)
+      const page = await openPage(other)
+      const group = await server.store.groups.findByName('svc', 'cloud.write')
+      const { id: memberId } = await userNamed(server, 'marissa')
+      const member = { groupId: group?.id ?? '', memberId, memberType: 'USER', origin: 'svc' } as const
+      await server.store.groups.addMember('svc', member)
+      const done = await answer(other, page)
+      const shown = ['cloud.read', 'openid', 'password.write', 'profile']
+      assert.deepEqual(await scopeOfCode(done), shown)
+      assert.deepEqual(Object.keys(await stored('marissa')).toSorted(), shown)
+      const [first] = checkboxes((await openPage(other)).text)
+      assert.deepEqual([first?.value, first?.state], ['scope.cloud.write', 'undecided'])
+    })
+
+    inFresh('is answered once, also when it is posted twice at the same time', async () => {
+      const page = await openPage(browser)
+      const statuses = (await Promise.all([answer(browser, page), answer(browser, page)])).map(({ status }) => status)
+      assert.deepEqual(new Set(statuses), new Set([302, 400]))
+    })
+
     for (const [name, more] of [
       // Covers POST /oauth/authorize approval: error: scope outside the request
       ['outside the request', { 'scope.7': 'scope.cloud.staff' }],

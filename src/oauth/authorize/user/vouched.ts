@@ -50,7 +50,7 @@ export async function vouchedContext(
     silent: false,
     program: { by: 'login-server', server },
     // The login server repeats the request with the answer of the user: there is no session that keeps the question.
-    ...(form.get('user_oauth_approval') !== undefined && { answer: form }),
+    ...(form.get('user_oauth_approval') !== undefined && { answer: { form } }),
     asked: {},
   }
 }
