@@ -147,7 +147,7 @@ export async function assembleHttp(parts: HttpParts): Promise<Http> {
   })
   const assets = loadAssets(ASSETS, urls.basePath)
   const about = aboutBuild(parts.build, [behaviour.ownWords ? 'Server' : 'UAA', urls.base])
-  const pages = createPageWriter({ ...parts, csrf, assets, about })
+  const pages = createPageWriter({ ...parts, csrf, sessions, assets, about })
   const handleError = createErrorHandler({ ...parts, pages })
   const addHooks = createHooks(parts, {
     cors,

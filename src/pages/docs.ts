@@ -68,7 +68,7 @@ ${areas.map(
 )}</ul></nav>
 ${areas.map(areaSection)}</div>
 `
-  return layout({ ...chrome, texts: textsIn('en') }, { title, body, shape: 'wide', stylesheet })
+  return layout({ ...chrome, user: undefined, texts: textsIn('en') }, { title, body, shape: 'wide', stylesheet })
 }
 
 function areaSection({ name, about, operations }: DocumentedArea, index: number): Html {

@@ -35,7 +35,7 @@ export const languageOfUser = (user: User): Language => negotiateLanguage({ pref
 function pendingLocales(request: FastifyRequest, forms: readonly Form[], urls: Urls): string | undefined {
   const zone = zoneIfFound(request)
   const targets = zone ? forms.map(form => ownPath(urls.addressesOf(zone), form.get('form_redirect_uri'))) : []
-  // Uses the session only if it was loaded already: the language does not justify a database read.
+  // Known once the session was loaded.
   const saved = isSignInPage(request, urls) ? parseSavedRequest(request.waiting)?.path : undefined
   return [...targets, saved].map(localesIn).find(locales => locales !== undefined)
 }

@@ -17,6 +17,7 @@ import { zoneStylesheet } from '../pages/parts/zone-stylesheet.ts'
 import type { Store } from '../store/store.ts'
 import type { Assets } from './assets.ts'
 import type { Csrf } from './sessions/csrf.ts'
+import type { CurrentSession } from './sessions/current-session.ts'
 import { framePolicies, pageHeaders, securityHeaders } from './headers.ts'
 import { languageOf, languageOfUser } from './language.ts'
 import { zoneIfFound } from './requests/request-context.ts'
@@ -69,6 +70,7 @@ export function createPageWriter(deps: {
   store: Store
   clock: Clock
   csrf: Csrf
+  sessions: Pick<CurrentSession, 'of' | 'forget'>
   urls: Urls
   behaviour: Behaviour
   assets: Assets
@@ -76,7 +78,7 @@ export function createPageWriter(deps: {
   /** See `Chrome.about`. */
   about: string
 }): PageWriter {
-  const { store, clock, csrf, urls, behaviour, assets, defaultZoneId, about } = deps
+  const { store, clock, csrf, sessions, urls, behaviour, assets, defaultZoneId, about } = deps
   const headers = pageHeaders(behaviour)
   /** The same object until one of the two records changes, for what is derived from it. */
   const combined = new WeakMap<ZoneConfig, { readonly inherited: Branding; readonly branding: Branding }>()
@@ -96,10 +98,16 @@ export function createPageWriter(deps: {
   const textsFor = (request: FastifyRequest): Texts =>
     behaviour.ownWords ? textsIn(languageOf(request, urls)) : referenceTexts
 
+  /** Finds the visitor's session, which may know their language. UAA: has one language. */
+  async function findVisitor(request: FastifyRequest): Promise<void> {
+    if (behaviour.ownWords) await sessions.of(request)
+  }
+
   return {
     brandingOf,
     texts: textsFor,
     async chrome(request, reply, { form = false } = {}) {
+      await findVisitor(request)
       const { zone, user } = request
       const basePath = urls.pathOf(zone)
       const branding = await brandingOf(zone)
@@ -130,6 +138,7 @@ export function createPageWriter(deps: {
       }
     },
     async mailFrame(request, to) {
+      if (!to) await findVisitor(request)
       const { zone } = request
       const texts = to && behaviour.ownWords ? textsIn(languageOfUser(to)) : textsFor(request)
       const branding = await brandingOf(zone)
@@ -150,6 +159,10 @@ export function createPageWriter(deps: {
       if (!found) return reply.type('text/plain; charset=utf-8').send(description)
       const zone = addressed ?? { ...found, address: 'host' }
       request.zone = zone
+      // A server that is busy or has lost its database does without.
+      const isBusy = status >= 500 || status === 429
+      if (isBusy && !request.visitLoaded) sessions.forget(request)
+      else await findVisitor(request).catch(() => sessions.forget(request))
       // Routes that may be framed and cached send pages for errors only, which must not be.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))
       const ofZone = await this.chrome(request, reply)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { APP_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
+import { changeUser } from '../support/oauth.ts'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 
@@ -113,6 +114,34 @@ describe('Pages in standard', () => {
       // Other pages use the language of the browser.
       assert.equal(languageOf(await browser.send('/home', request)), 'de')
     })
+    const besideSignIn = [
+      '/forgot_password',
+      '/reset_password?code=unknown',
+      '/email_sent?code=reset_password',
+      '/create_account',
+      '/accounts/email_sent',
+      '/verify_user?code=unknown',
+      '/verify_email?code=unknown',
+      '/invitations/accept?code=unknown',
+      '/error500',
+      '/saml_error',
+      '/nowhere',
+    ]
+    for (const path of besideSignIn) {
+      it(`use it on ${path}, too`, async () => {
+        const browser = server.browser()
+        await authorize(browser, hinted('fr'))
+        const answer = await browser.send(path, { headers: { ...GERMAN, accept: 'text/html' } })
+        assert.equal(languageOf(answer), 'fr')
+      })
+    }
+    it('use it in the mail for a forgotten password', async () => {
+      const browser = server.browser()
+      await authorize(browser, hinted('fr'))
+      await browser.send('/forgot_password.do', { form: { username: 'marissa' }, headers: GERMAN })
+      const [mail] = await server.mails()
+      assert.equal(mail?.subject, 'Réinitialisez votre mot de passe')
+    })
     it('prefer the language of form_redirect_uri to that of the session', async () => {
       const browser = server.browser()
       await authorize(browser, hinted('fr'))
@@ -175,6 +204,18 @@ describe('Pages in standard', () => {
       await authorize(browser, hinted('fr'))
       assert.equal(languageOf(await browser.send('/login', { host: Z1_HOST, headers: GERMAN })), 'de')
     })
+  })
+
+  describe('with the language of an account', () => {
+    for (const path of ['/profile', '/error404', '/oauth_error', '/rejected', '/nowhere', '/forgot_password']) {
+      it(`use it on ${path}`, async () => {
+        const browser = await signedIn(server)
+        await changeUser(server, 'marissa', { profile: { preferredLanguage: 'es' } })
+        const answer = await browser.send(path, { headers: { ...GERMAN, accept: 'text/html' } })
+        assert.equal(languageOf(answer), 'es')
+        assert.match(answer.text, /<form class="person"/)
+      })
+    }
   })
 
   describe('do not translate', () => {
