@@ -1,6 +1,7 @@
 // Reads the parameters of OAuth requests: where they are accepted, and those that several endpoints share.
 import type { FastifyRequest } from 'fastify'
 import { isJsonRecord, memberOf, parseJson } from '../base/json.ts'
+import { isStorable } from '../base/text/storable-text.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
@@ -55,10 +56,13 @@ export function azAttrOf(params: Params): Readonly<Record<string, string>> | und
   const attributes = memberOf(parseJson(text), 'az_attr')
   if (!isJsonRecord(attributes)) return undefined
   const entries = Object.entries(attributes)
-  return entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return entries.every((entry): entry is [string, string] => entry.every(isText))
     ? Object.fromEntries(entries)
     : undefined
 }
+
+/** JSON can escape half of a surrogate pair, which no URL can hold. */
+const isText = (value: unknown): boolean => typeof value === 'string' && isStorable(value)
 
 /** The requested format of the access token; throws `invalid_request` for an unknown one. */
 export function tokenFormatOf(params: Params): TokenFormat | undefined {

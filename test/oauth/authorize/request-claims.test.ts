@@ -64,6 +64,8 @@ for (const mode of MODES) {
       { name: 'attributes with an object', value: '{"az_attr":{"a":{"b":"c"}}}' },
       { name: 'another member', value: '{"ext_attr":{"a":"b"}}' },
       { name: 'a member of __proto__', value: '{"__proto__":{"az_attr":{"a":"b"}}}' },
+      { name: 'a value with half of a surrogate pair', value: String.raw`{"az_attr":{"a":"\ud800"}}` },
+      { name: 'a name with half of a surrogate pair', value: String.raw`{"az_attr":{"\ud800":"a"}}` },
       { name: 'attributes that are too long', value: JSON.stringify({ az_attr: { a: 'x'.repeat(3000) } }) },
     ]
     for (const { name, value } of ignored) {

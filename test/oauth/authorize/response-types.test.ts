@@ -240,6 +240,13 @@ for (const mode of MODES) {
       assert.deepEqual(decodeJwt(got['access_token'] ?? '')['az_attr'], { team: 'blue', floor: '3' })
     })
 
+    it('omit an az_attr that is not valid Unicode', async () => {
+      const authorities = String.raw`{"az_attr":{"team":"\ud800"}}`
+      const { got } = await ask({ ...HYBRID, response_type: 'token', authorities })
+      assert.equal(got['az_attr'], undefined)
+      assert.ok(got['access_token'])
+    })
+
     it('return sid in the ID token in standard (T4)', async () => {
       const { got } = await ask({ ...HYBRID, response_type: 'id_token' })
       assert.equal(typeof decodeJwt(got['id_token'] ?? '')['sid'], isStandard ? 'string' : 'undefined')
