@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts'
 import { loadOnce } from '../base/concurrency/load-once.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
+import { releaseAssertion } from '../clients/authentication/private-key-jwt.ts'
 import type { Config } from '../config.ts'
 import type { DemandFinder } from '../identity/outstanding-demand.ts'
 import { checkOwnAccounts } from '../login/own-accounts.ts'
@@ -22,7 +23,7 @@ import type { Log } from '../ops/log.ts'
 import type { Store } from '../store/store.ts'
 import type { TokenReader } from '../token/reader.ts'
 import type { DpopNonces } from '../token/sender/dpop-nonce.ts'
-import { createErrorHandler, refusalHeaders } from '../web/answers.ts'
+import { answerFor, createErrorHandler, refusalHeaders } from '../web/answers.ts'
 import { loadAssets } from '../web/assets.ts'
 import type { Assets } from '../web/assets.ts'
 import { createBearerGate } from '../web/callers/bearer.ts'
@@ -248,5 +249,8 @@ function createHooks(
     router.addHook('preParsing', shedBodies)
     router.addHook('preValidation', shedding.enter)
     router.addHook('onSend', shedding.leave)
+    router.addHook('onError', async (request, _reply, error) => {
+      if (answerFor(error).status === 503) await releaseAssertion(request, store)
+    })
   }
 }

@@ -3,8 +3,9 @@ import { addSeconds } from '../../base/clock.ts'
 import { digest } from '../../base/secrets.ts'
 import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
-import type { AddressedZone } from '../../model/request.ts'
-import { StoreUnreachable } from '../../store/store.ts'
+import type { AddressedZone, RequestOrigin } from '../../model/request.ts'
+import { StoreUnavailable, StoreUnreachable } from '../../store/store.ts'
+import type { Store } from '../../store/store.ts'
 import {
   carriesAssertion,
   checkAlgorithm,
@@ -53,16 +54,39 @@ function ownAttempt(assertion: ClientAssertion, { params, endpoint }: ClientAuth
   return {
     clientId,
     clientAuthMethod: 'private_key_jwt',
-    verify: (client, { zone }, deps) => verifyAssertion({ ...assertion, id }, { client, zone, endpoint }, deps),
+    async verify(client, from, deps) {
+      const { zone, headers } = from
+      const idDigest = await usedId({ ...assertion, id }, { client, zone, endpoint }, deps)
+      if (headers && idDigest !== undefined) used.set(headers, { zoneId: zone.id, idDigest })
+      return true
+    },
   }
 }
 
-/** Cheap checks first: no key is fetched for an assertion that would be refused anyway. */
-async function verifyAssertion(
+/** The assertions that requests have used, by the headers of the request. */
+const used = new WeakMap<object, { readonly zoneId: string; readonly idDigest: string }>()
+
+/**
+ * Makes the assertion of a request usable again: clients repeat a request as it was after a 503 with `Retry-After`. Does nothing
+ * while the database is unavailable.
+ */
+export async function releaseAssertion(
+  { headers }: Required<Pick<RequestOrigin, 'headers'>>,
+  { assertions }: Pick<Store, 'assertions'>,
+): Promise<void> {
+  const { zoneId, idDigest } = used.get(headers) ?? {}
+  if (zoneId === undefined || idDigest === undefined) return
+  await assertions.release(zoneId, idDigest).catch((cause: unknown) => {
+    if (!(cause instanceof StoreUnavailable)) throw cause
+  })
+}
+
+/** Verifies and uses the assertion. Cheap checks first: no key is fetched for one that would be refused anyway. */
+async function usedId(
   assertion: OwnAssertion,
   circumstances: AssertionContext,
   deps: ClientAuthDeps,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const { client, zone } = circumstances
   const { behaviour, clock, store } = deps
   checkType(assertion, TYPES)
@@ -78,13 +102,13 @@ async function verifyAssertion(
   if (behaviour.assertionOnce && store.isUnreachable()) throw new StoreUnreachable('the database is unreachable')
   // An unknown client gets the same response as one without keys.
   await checkSignature(assertion, { jwks: client?.jwks, jwksUri: client?.jwksUri }, { ...circumstances, ...deps })
-  if (!behaviour.assertionOnce) return true
+  if (!behaviour.assertionOnce) return undefined
   // After the signature: a forged assertion must not use up the id of a genuine one.
   const id = digest(JSON.stringify(['private_key_jwt', assertion.subject, assertion.id]))
   const forgetAt = addSeconds(new Date(assertion.expiresAt * 1000), SKEW_SECONDS)
   if (!(await store.assertions.use(zone.id, id, forgetAt)))
     throw unauthorized('the jti of the assertion was already used')
-  return true
+  return id
 }
 
 /** Requirements on assertions that the record of the client, or a profile, adds to the general ones. */

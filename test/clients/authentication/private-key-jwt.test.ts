@@ -4,12 +4,13 @@ import type { KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, it, mock } from 'node:test'
 import { CompactSign, decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { epochSeconds } from '../../../src/base/clock.ts'
 import { createRandom } from '../../../src/base/random.ts'
+import { StoreBusy } from '../../../src/store/store.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import {
@@ -427,6 +428,18 @@ for (const mode of MODES) {
       for (const { access_token: token } of [first, second]) {
         assert.equal(decodeJwt(token)['client_auth_method'], 'private_key_jwt')
       }
+    })
+
+    it('is usable again after a response 503, and only then', async () => {
+      const jwt = await assertionFor(server, { clientId: 'web' })
+      const { grant_type: _, ...form } = formOf(jwt)
+      const ask = (): Promise<TestAnswer> =>
+        server.token({ grant_type: 'password', username: 'marissa', password: 'koala', ...form })
+      mock.method(server.store.tokens, 'insert', () => Promise.reject(new StoreBusy('full')))
+      assert.equal((await ask()).status, 503)
+      mock.restoreAll()
+      tokensOf(await ask())
+      assert.equal((await ask()).status, mode === 'uaa' ? 200 : 401)
     })
 
     it('is refused with an Authorization header of another scheme', async () => {
