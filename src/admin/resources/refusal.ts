@@ -1,6 +1,7 @@
 // Refusals of `/Users`, `/Groups` and `/ids/Users`: the description is repeated as `message`.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { OAuthErrorCode } from '../../model/oauth-error.ts'
+import { TooManyDetails } from '../../store/store.ts'
 import { isWrongContentType } from '../../web/requests/bodies.ts'
 import { MalformedInput } from '../../web/requests/form.ts'
 import { refuseResource } from '../../users/refusal.ts'
@@ -8,7 +9,7 @@ import { refuseResource } from '../../users/refusal.ts'
 const MAX_SHOWN = 100
 
 /**
- * An `errorHandler` that answers malformed input with the code, and passes on everything else; a wrong content type has the
+ * An `errorHandler` that answers malformed input, and lists that are too large to read, with the code, and passes on everything else; a wrong content type has the
  * status unless it is 400 too.
  */
 export const malformedAs =
@@ -22,7 +23,9 @@ export const malformedAs =
       const type = (request.headers['content-type'] ?? '').slice(0, MAX_SHOWN)
       throw refuseResource(error, `Content type '${type}' not supported`, { status: wrongType, cause: thrown })
     }
-    if (thrown instanceof MalformedInput) throw refuseResource(error, thrown.message, { cause: thrown })
+    if (thrown instanceof MalformedInput || thrown instanceof TooManyDetails) {
+      throw refuseResource(error, thrown.message, { cause: thrown })
+    }
     throw thrown
   }
 

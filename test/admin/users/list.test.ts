@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
+import { TooManyDetails } from '../../../src/store/store.ts'
 import { MODES } from '../../support/oauth.ts'
 import { IN_Z1, assertRefused, startUserServer } from '../../support/users.ts'
 import type { UserAnswer, UserApi, UserRequest } from '../../support/users.ts'
@@ -29,6 +30,18 @@ describe('GET /Users for a page longer than one batch', () => {
         assert.deepEqual(resource, await api.read(resource?.id ?? ''))
       }
     }
+    await api.stop()
+  })
+})
+
+describe('GET /Users for users with too many groups to read', () => {
+  it('is refused with a message', async () => {
+    const api = await startUserServer('standard')
+    mock.method(api.server.store.users, 'listGroups', () => Promise.reject(new TooManyDetails('list')))
+    const answer = await api.send('GET', '/Users', undefined, { by: 'reader' })
+    mock.restoreAll()
+    const message = 'These users together have too many groups to read'
+    assertRefused(answer, { status: 400, error: 'scim', message })
     await api.stop()
   })
 })
