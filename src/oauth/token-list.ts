@@ -1,5 +1,6 @@
 // Lists the tokens of a user or client: stored ones only, since plain JWTs are not stored. Never shows a token's value.
 import type { FastifyInstance } from 'fastify'
+import { mapInBatches } from '../base/concurrency/in-batches.ts'
 import { isJsonRecord } from '../base/json.ts'
 import { documentUrlProblem } from '../model/clients/document-address.ts'
 import { OAuthError } from '../model/oauth-error.ts'
@@ -13,8 +14,8 @@ import type { SignedClient } from '../token/revocation-signature.ts'
 import { sendJson } from '../web/requests/json.ts'
 import type { OAuthDeps } from './deps.ts'
 
-/** Limits concurrent look-ups, so that a long list does not take every database connection. */
-const MAX_CONCURRENT = 20
+/** Tokens in one turn of the event loop: each takes a hash. */
+const BATCH = 200
 
 /** `GET /oauth/token/list/user/{userId}` and `/client/{clientId}`; any other request below the path is denied. */
 export function tokenListEndpoints(app: FastifyInstance, { store, clock, service, behaviour }: OAuthDeps): void {
@@ -37,8 +38,7 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
       { config: { access: readers, audience: 'api' } },
       async (request, reply) => {
         const { zone, params } = request
-        const tokens = await onlyValid(zone, await find(zone, params['*']))
-        return sendJson(reply, tokens.map(listed))
+        return sendJson(reply, await shown(zone, await find(zone, params['*'])))
       },
     )
   }
@@ -59,20 +59,22 @@ export function tokenListEndpoints(app: FastifyInstance, { store, clock, service
     return supportsProtocol(zone, 'clientMetadataDocuments', behaviour) ? { clientId, secrets: [] } : undefined
   }
 
-  /** Drops tokens of which a client or the user no longer exists, or whose secret, e-mail or salt has changed. */
-  async function onlyValid(zone: Zone, tokens: readonly StoredToken[]): Promise<readonly StoredToken[]> {
+  /** Without tokens of which a client or the user no longer exists, or whose secret, e-mail or salt has changed. */
+  async function shown(zone: Zone, tokens: readonly StoredToken[]): Promise<readonly object[]> {
     const clientIds = tokens.flatMap(token => signaturesIn(token).map(([clientId]) => clientId))
     const clients = await findAll<SignedClient>(clientIds, id => findClient(zone, id))
     const userIds = tokens.flatMap(({ userId }) => userId ?? [])
     const users = await findAll<User>(userIds, id => store.users.find(zone.id, id))
-    return tokens.filter(token => {
+    const isValid = (token: StoredToken): boolean => {
       const user = token.userId === undefined ? undefined : users.get(token.userId)
       if (token.userId !== undefined && !user?.active) return false
       return signaturesIn(token).every(([clientId, signature]) => {
         const client = clients.get(clientId)
         return client && isCurrentSignature(String(signature), client, user)
       })
-    })
+    }
+    const entries = await mapInBatches(tokens, async token => (isValid(token) ? [listed(token)] : []), BATCH)
+    return entries.flat()
   }
 }
 
@@ -90,16 +92,11 @@ async function findAll<T>(
   named: readonly string[],
   find: (id: string) => Promise<T | undefined>,
 ): Promise<ReadonlyMap<string, T>> {
-  const ids = [...new Set(named)]
   const found = new Map<string, T>()
-  for (let start = 0; start < ids.length; start += MAX_CONCURRENT) {
-    await Promise.all(
-      ids.slice(start, start + MAX_CONCURRENT).map(async id => {
-        const record = await find(id)
-        if (record !== undefined) found.set(id, record)
-      }),
-    )
-  }
+  await mapInBatches([...new Set(named)], async id => {
+    const record = await find(id)
+    if (record !== undefined) found.set(id, record)
+  })
   return found
 }
 

@@ -1,5 +1,6 @@
 // Stored tokens and revocations. Each frequent write is one statement, so that it needs no savepoint; `used_at is null` in an
 // update lets exactly one caller win, on both databases.
+import { mapInBatches } from '../../base/concurrency/in-batches.ts'
 import type { StoredToken, TokenFormat } from '../../model/tokens/token.ts'
 import { isStorable, statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
@@ -26,6 +27,7 @@ interface Revoked {
 
 /** Small enough for one response. */
 const MAX_LIST_LENGTH = 5000
+const BATCH = 200
 /** Limits how long one write delays the others. */
 const ROWS_PER_DELETE = 500
 
@@ -213,10 +215,10 @@ export function createTokens(db: Database): TokenStore {
       })
     },
     async listOfUser(zoneId, userId, now) {
-      return (await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() })).map(toToken)
+      return listed(await db.read(LIST_OF_USER, { zone_id: zoneId, user_id: userId, now: now.getTime() }))
     },
     async listOfClient(zoneId, clientId, now) {
-      return (await db.read(LIST_OF_CLIENT, { zone_id: zoneId, client_id: clientId, now: now.getTime() })).map(toToken)
+      return listed(await db.read(LIST_OF_CLIENT, { zone_id: zoneId, client_id: clientId, now: now.getTime() }))
     },
     deleteSomeOfUser: (zoneId, userId, clientId) =>
       clientId === undefined
@@ -264,6 +266,10 @@ const toTokenRow = (zoneId: string, token: StoredToken): TokenRow => ({
   issued_at: token.issuedAt.getTime(),
   expires_at: token.expiresAt.getTime(),
 })
+
+/** The tokens of a list, whose claims are parsed in several turns of the event loop. */
+const listed = (rows: readonly TokenRow[]): Promise<readonly StoredToken[]> =>
+  mapInBatches(rows, async row => toToken(row), BATCH)
 
 const toToken = (row: TokenRow): StoredToken =>
   withoutNulls<StoredToken>({
