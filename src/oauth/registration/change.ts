@@ -24,6 +24,7 @@ import { invalidMetadata, readMetadata } from './metadata.ts'
 import type { RegisteredClient } from './register.ts'
 import { findRegisteredCaller, openPolicy, TOKEN_LENGTH } from './registration-access.ts'
 import type { OfClient } from './registration-access.ts'
+import { substitutesFor } from './substitutes.ts'
 import type { OAuthDeps } from '../deps.ts'
 
 /** Members of an answer, which a request must not have (RFC 7592 §2.2). */
@@ -69,10 +70,11 @@ export async function changeRegistration(
     registration: { tokenDigest: digest(token), responseTypes: requested.responseTypes },
     updatedAt: clock.now(),
   }
+  const substitutes = await substitutesFor(zone, client, deps) // first: the old token is invalid once this is stored
   // Users approved the client by its redirect URIs and its name.
   const forgetApprovals = addedUris.length > 0 || client.name !== existing.name
   await commitRegistration(request, update(stored, client, { forgetApprovals }), deps)
-  return { client, token, secret }
+  return { client, token, secret, substitutes }
 }
 
 function addedLinks(existing: Client, definition: ClientDefinition): readonly string[] {

@@ -1,16 +1,24 @@
 // Signing algorithms for clients that register none, in a zone with several keys.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { decodeProtectedHeader, exportJWK, generateKeyPair } from 'jose'
+import { StoreUnavailable } from '../../../src/store/store.ts'
 import { authorize, signedIn } from '../../support/authorize.ts'
 import { KEYS } from '../../support/keys.ts'
 import { startLogoutReceiver } from '../../support/logout-receiver.ts'
 import type { LogoutReceiver } from '../../support/logout-receiver.ts'
 import { changeClient, tokensOf } from '../../support/oauth.ts'
 import type { Tokens } from '../../support/oauth.ts'
-import { manage, METADATA, register, registered, startRegistrationServer } from '../../support/registration.ts'
+import {
+  initialToken,
+  manage,
+  METADATA,
+  register,
+  registered,
+  startRegistrationServer,
+} from '../../support/registration.ts'
 import type { Registered } from '../../support/registration.ts'
-import type { Browser, TestServer } from '../../support/server.ts'
+import type { Browser, TestAnswer, TestServer } from '../../support/server.ts'
 
 const REDIRECT = METADATA.redirect_uris[0] ?? ''
 const algorithmOf = (token: string): unknown => decodeProtectedHeader(token).alg
@@ -109,6 +117,23 @@ describe('Signing algorithm of a client that registered none', () => {
     const read = registered(await manage(server, 'GET', client))
     assert.equal(Reflect.get(read, 'authorization_signed_response_alg'), 'ES256')
     assert.equal(Reflect.get(read, 'id_token_signed_response_alg'), 'RS256')
+  })
+
+  it('is determined before anything is stored, so that a registration without an answer has no effect', async () => {
+    const server = await startRegistrationServer()
+    const bearer = await initialToken(server)
+    const failing = async (request: () => Promise<TestAnswer>): Promise<void> => {
+      server.clock.advance(60)
+      const mocked = mock.method(server.store.keys, 'list', () => Promise.reject(new StoreUnavailable('gone')))
+      assert.equal((await request()).status, 503)
+      mocked.mock.restore()
+    }
+    await failing(() => register(server, METADATA, { bearer }))
+    const client = registered(await register(server, METADATA, { bearer }))
+    const change = { ...METADATA, client_id: client.client_id, client_name: 'Another name' }
+    await failing(() => manage(server, 'PUT', client, change))
+    registered(await manage(server, 'PUT', client, change))
+    await server.stop()
   })
 
   it('is not replaced for logout tokens if the zone has no key for it', async () => {
