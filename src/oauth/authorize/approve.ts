@@ -1,6 +1,6 @@
 // Approval of scopes: the page, its form, and the records of the decisions. The request is stored in the session and
 // never read from the form, which only approves or denies.
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Approval } from '../../model/users/approval.ts'
 import { displayName } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
@@ -30,14 +30,14 @@ export async function askForApproval(
 ): Promise<FastifyReply> {
   const { request, reply, form, program } = context
   const query = context.query()
-  const { store, sessions, pages, urls, service, behaviour } = deps
+  const { store, pages, urls, service, behaviour } = deps
   const authorization = checkedRequest(context)
   const { client, target } = authorization
   const { scopes } = question
   const originalUri = `${urls.ofZone(request.zone)}${AUTHORIZE_PATH}?${query}`
-  // A session cookie that comes with a token may belong to another user, who must not be asked for this.
   const scopeNames = scopes.map(each => each.scope)
-  if (!program) await sessions.setPendingApproval(request, formatPending({ query, listed: scopeNames }))
+  // A session cookie that comes with a token may belong to another user, who must not be asked for this.
+  if (!program) await keepPending(request, { query, listed: scopeNames }, deps)
   const descriptionOf = await findScopeDescriptions(request.zone, scopeNames, deps)
   const path = `${urls.pathOf(request.zone)}${AUTHORIZE_PATH}`
   if (program || !prefersPage(request)) {
@@ -83,6 +83,10 @@ function parsePending(text: string): PendingRequest {
   const [query = '', ...rest] = text.split('#')
   return { query, listed: rest.join('#').split(' ') }
 }
+
+/** Stores the request in the session until it is answered. */
+export const keepPending = (request: FastifyRequest, pending: PendingRequest, { sessions }: OAuthDeps): Promise<void> =>
+  sessions.setPendingApproval(request, formatPending(pending))
 
 /** The stored request, which can be answered once; undefined when the browser was redirected to sign-in. */
 export async function takePendingRequest(

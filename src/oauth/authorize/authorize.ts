@@ -11,7 +11,7 @@ import { contextOf } from '../../web/requests/request-context.ts'
 import { postedForm } from '../../web/route.ts'
 import { readParams } from '../params.ts'
 import { recordRefusal } from '../refusal-event.ts'
-import { askForApproval, findApprovals, recordApproval, takePendingRequest } from './approve.ts'
+import { askForApproval, findApprovals, keepPending, recordApproval, takePendingRequest } from './approve.ts'
 import { signInByCode } from './user/autologin.ts'
 import { carriedQuery } from './carried.ts'
 import { AUTHORIZE_PATH, SECRETS, found } from './context.ts'
@@ -224,7 +224,12 @@ export function authorizeHandlers(on: On<AuthorizeRoute>, deps: OAuthDeps): void
       const pending = await takePendingRequest({ request, reply }, form, deps)
       if (pending === undefined) return reply
       const { query, listed } = pending
-      return answer({ ...contextOf({ request, reply }, parseForm(query), () => query), answer: { form, listed } }, deps)
+      const context = { ...contextOf({ request, reply }, parseForm(query), () => query), answer: { form, listed } }
+      return answer(context, deps).catch(async (error: unknown) => {
+        // The browser may send the form again.
+        if (answerFor(error).status >= 500) await keepPending(request, pending, deps)
+        throw error
+      })
     }
     const query = carriedQuery(form)
     if (query.length > MAX_QUERY_LENGTH) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
+import { StoreUnavailable } from '../../../src/store/store.ts'
 import { APP_REQUEST, authorize, authorizeBootstrap, requestOf, responseOf, signedIn } from '../../support/authorize.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { freshDatabase } from '../../support/databases.ts'
@@ -456,6 +457,17 @@ for (const mode of MODES) {
       assert.equal(signed.location().href, hiddenFields(page.text)['form_redirect_uri'])
       assert.deepEqual(await stored(), {})
       assert.equal((await answer(browser, await openPage(browser))).status, 302)
+    })
+
+    it('can be answered again after a fault', async () => {
+      await fresh()
+      const page = await openPage(browser)
+      const failing = mock.method(server.store.codes, 'insert', () => Promise.reject(new StoreUnavailable('gone')))
+      assert.equal((await answer(browser, page)).status, 503)
+      failing.mock.restore()
+      assert.ok(responseOf(await answer(browser, page)).query['code'])
+      assert.equal((await answer(browser, page)).status, 400, 'only once')
+      await server.stop()
     })
 
     inFresh('refuses the answer of another user', async () => {
