@@ -873,10 +873,7 @@ export function storeCases(kind: DatabaseKind): void {
   userListCases(lent)
   userChangeCases(lent)
   userPageCases(lent)
-  async function refreshStatistics(): Promise<void> {
-    if (kind === 'postgres') await (await import('../support/postgres.ts')).administer(database.url, 'analyze')
-  }
-  groupCases({ ...lent, refreshStatistics })
+  groupCases(lent)
   zoneCases({ ...lent, url: () => database.url, inTime })
 
   describe('Sessions', () => {

@@ -62,7 +62,7 @@ export function whereOf({ listing, condition, seeks }: Pick<MatchingRows, 'listi
 export const outlineOf = async (db: Database, listing: Listing, zoneId: string): Promise<Outline> =>
   listing.outline(zoneId, async () => {
     const all = { listing, zoneId, condition: EVERYTHING, seeks: false }
-    return { total: await countRows(db, all, 'read'), places: new Map() }
+    return { total: await countRows(db, all, 'scan'), places: new Map() }
   })
 
 /** The number of rows. */

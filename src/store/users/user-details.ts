@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Approval } from '../../model/users/approval.ts'
 import type { ApprovalRow } from '../../records/approval.ts'
 import { toApproval } from '../approvals.ts'
-import { isStorable, statement, statementOnce } from '../database.ts'
+import { isStorable, statement } from '../database.ts'
 import type { Database, Statement } from '../database.ts'
 import { nameOfGroup, pairIn } from '../groups/nesting.ts'
 import { APPROVAL_COLUMNS, list } from '../schema.ts'
@@ -23,13 +23,11 @@ type Args = Readonly<Record<string, string | number>>
 const SIZES = [1, 8, 64] as const
 const MAX_SIZE = 64
 
-// That of groups is planned each time: PostgreSQL keeps the plan of a prepared statement, and one from when there were few groups
-// reads all of them for each that it finds.
 const STATEMENTS = SIZES.map(size => {
   const ids = list(Array.from({ length: size }, (_, index) => `:id_${index}`))
   return {
     size,
-    groups: statementOnce<GroupRowOfUser>(
+    groups: statement<Args, GroupRowOfUser>(
       `with direct_ones (user_id, group_id) as (
          select member_id, group_id from group_members
          where zone_id = :zone_id and member_type = 'USER' and member_id in (${ids})),

@@ -2,7 +2,7 @@
 // errors of the store. Does not detect that the server is away.
 import { DatabaseError, Pool, types } from 'pg'
 import type { ClientBase, ClientConfig, PoolClient } from 'pg'
-import { NOTHING, statementOnce, valuesFor } from '../../database.ts'
+import { NOTHING, statement, statementOnce, valuesFor } from '../../database.ts'
 import type { Outcome, Statement } from '../../database.ts'
 import { nounOf } from '../../schema.ts'
 import { AlreadyExists, StoreDenied, StoreUnreachable, StoreLocked, StoreUnavailable } from '../../store.ts'
@@ -26,6 +26,8 @@ export interface Connections {
   ) => Promise<Outcome<Row>>
   /** Lends a connection; it is closed if the work fails with `StoreUnavailable`. */
   readonly withClient: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
+  /** Runs work whose statements may read a whole table. */
+  readonly mayReadAll: <T>(client: ClientBase, work: () => Promise<T>) => Promise<T>
   /** From now on statements have names, so that they are planned once; only without a pooler in between. */
   nameStatements(): void
   /** Fails all callers, waiting ones too, and drops every connection, because none is certain to work again. */
@@ -71,7 +73,8 @@ export function createConnections({
   let pool = openPool()
   const slots = createSlots(bounds)
   const busy = new Set<PoolClient>()
-  const used = new WeakSet<PoolClient>()
+  let prepared = new WeakSet<PoolClient>()
+  let isNamed = false
   let textOf = createTexts({ isNamed: false })
   const underWay = new Set<Promise<unknown>>()
 
@@ -108,6 +111,9 @@ export function createConnections({
     await run(client, END_ORPHANED_STATEMENTS, {}).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) throw error // otherwise the server's machine cannot tell that a client is gone
     })
+    if (!isNamed) return
+    await run(client, DO_NOT_COMPILE, {})
+    await run(client, KEEP_TO_INDEXES, {})
   }
 
   async function withOwnClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -127,9 +133,9 @@ export function createConnections({
     busy.add(client)
     let broken = false
     try {
-      if (!used.has(client)) {
+      if (!prepared.has(client)) {
         await prepare(client)
-        used.add(client)
+        prepared.add(client)
       }
       return await work(client)
     } catch (error) {
@@ -153,8 +159,20 @@ export function createConnections({
         underWay.delete(working)
       }
     },
+    async mayReadAll(client, work) {
+      if (!isNamed) return work()
+      await run(client, READ_ALL, {})
+      const result = await work().catch(async (error: unknown) => {
+        if (!(error instanceof StoreUnavailable)) await run(client, KEEP_TO_INDEXES, {})
+        throw error
+      })
+      await run(client, KEEP_TO_INDEXES, {})
+      return result
+    },
     nameStatements() {
-      textOf = createTexts({ isNamed: true })
+      isNamed = true
+      textOf = createTexts({ isNamed })
+      prepared = new WeakSet()
     },
     abandon() {
       const left = pool
@@ -183,6 +201,14 @@ const END_IDLE_TRANSACTIONS = statementOnce(`set idle_in_transaction_session_tim
 const END_ORPHANED_STATEMENTS = statementOnce(
   `select set_config(name, '1s', false) from pg_settings where name = 'client_connection_check_interval'`,
 )
+/**
+ * The server keeps the plan of a named statement. One from when a table had a few rows reads all of them rather than search an
+ * index, and does so when there are thousands, until the statistics are refreshed.
+ */
+const KEEP_TO_INDEXES = statement(`set enable_seqscan = off`)
+const READ_ALL = statement(`set enable_seqscan = on`)
+/** Plans that cannot do without reading a whole table count as expensive then, and compiling them would take longer than they do. */
+const DO_NOT_COMPILE = statementOnce(`select set_config(name, 'off', false) from pg_settings where name = 'jit'`)
 
 const BIGINT = 20
 // Times and counters stay below 2^53.

@@ -35,7 +35,7 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
   const random = createRandom()
   let closed = false
   const connections = createConnections({ url, bounds: BOUNDS, isUnreachable: () => feed.isUnreachable(), onError })
-  const { run, withClient } = connections
+  const { run, withClient, mayReadAll } = connections
   // The feed's own timeouts take a stall of this process into account; a query timeout would not.
   const feedConfig = { ...clientConfig(url), connectionTimeoutMillis: FEED_CONNECT_MS, query_timeout: undefined }
   const feed = createFeed({
@@ -92,11 +92,14 @@ export async function openPostgres(url: string, { listener, onError, changes }: 
   const read: Database['read'] = async (statement, args) =>
     (await withRetries(() => withClient(client => run(client, statement, args)))).rows
 
+  const scan: Database['scan'] = async (statement, args) =>
+    (await withRetries(() => withClient(client => mayReadAll(client, () => run(client, statement, args))))).rows
+
   return {
     ...POSTGRES,
     read,
-    scan: read,
-    search: read,
+    scan,
+    search: scan,
     write: (statement, args) => withRetries(() => withClient(client => run(client, statement, args))),
     async transaction(work) {
       const announced: Change[] = []
