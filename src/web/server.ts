@@ -86,6 +86,7 @@ export function createHttpServer({
   })
   // What is written before the handshake is complete waits for that, and so would the connection, for ever.
   if (tls) http.server.on('tlsClientError', (_error, socket: Socket) => socket.destroy())
+  if (tls) http.server.on('secureConnection', parseWhatWasRead)
   prepare(http, options)
   http.addHook('onRequest', createConnectionGuard())
   if (handOver) http.addHook('onRequest', handOver)
@@ -135,6 +136,16 @@ function prepare(http: FastifyInstance, { behaviour, urls }: RouterOptions): voi
   http.addHook('onSend', sendPlainJson)
   http.addHook('onSend', sendAsciiLocation)
   http.addHook('onSend', endUnread)
+}
+
+/**
+ * While a response over 64 KiB is still being sent, Node.js pauses socket and parser at the next request. But a paused TLS socket
+ * still hands over the records that it has read, and the parser refuses them: a body in another record than its headers, as many
+ * clients and proxies send it, would be an error. The pause of the socket is enough; the number of requests is limited below.
+ */
+function parseWhatWasRead(socket: Socket): void {
+  const parser: unknown = Reflect.get(socket, 'parser')
+  if (parser instanceof Object) Reflect.set(parser, 'pause', () => {})
 }
 
 /**
