@@ -98,6 +98,7 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
   const isOffered = 'conditional' in form.dataset && globalThis.PublicKeyCredential !== undefined
   let waiting
   let since = 0
+  let isPressed = false
 
   /** Offers passkeys among what the browser fills in (§5.1.4), until the button is pressed. */
   const offer = async () => {
@@ -121,7 +122,12 @@ for (const form of document.querySelectorAll('form[data-passkey]')) {
   }
   form.addEventListener('submit', event => {
     event.preventDefault()
-    void press()
+    // A second request fails while the browser asks, and its failure would end the page.
+    if (isPressed) return
+    isPressed = true
+    press().finally(() => {
+      isPressed = false
+    })
   })
   if (isOffered) {
     offerAgain()

@@ -45,7 +45,8 @@ export function createFactorProof(
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
       // The script sends nothing when the user cancelled, which is not an attempt.
-      if (answer === '' || !provable.includes('passkey')) return wrong
+      if (answer === '') return { ...wrong, problem: (_, { login }) => login.passkeyUnused }
+      if (!provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
       report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
       return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong

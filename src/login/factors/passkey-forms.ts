@@ -6,6 +6,7 @@ import type { Chrome } from '../../pages/parts/layout.ts'
 import { newPasskeyPage, offerPage } from '../../pages/accounts/security-forms.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { ceremonyOf, nameOfBrowser } from './second-factor-task.ts'
+import { badName } from './security-access.ts'
 import type { Problem, SecurityAccess } from './security-access.ts'
 import type { LoginDeps } from '../deps.ts'
 
@@ -48,6 +49,7 @@ export function createPasskeyForms(
         name: name ?? nameOfBrowser(request, chrome),
         back: pathOf(request),
         problem: problem?.(chrome),
+        isNameWrong: problem === badName,
       })
       return pages.send(reply.status(problem ? 422 : 200), page)
     },

@@ -20,14 +20,17 @@ interface NewPasskeyProps {
   readonly name: string
   readonly back: string
   readonly problem?: string | undefined
+  /** Whether the problem is the name. */
+  readonly isNameWrong?: boolean | undefined
 }
 
 /** The page of `/profile/security/passkey`. */
-export function newPasskeyPage(chrome: Chrome, { action, options, name, back, problem }: NewPasskeyProps): Html {
+export function newPasskeyPage(chrome: Chrome, props: NewPasskeyProps): Html {
+  const { action, options, name, back, problem, isNameWrong = false } = props
   const texts = securityTexts(chrome.texts)
   const { enrol } = factorTexts(chrome.texts)
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<p class="lead">${enrol.passkeyLead}</p>
-${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, more: nameField(chrome, name, problem) })}${below(back, texts.back)}`
+${passkeyForm(chrome, { action, options, ceremony: 'create', button: texts.add, more: nameField(chrome, name, isNameWrong) })}${below(back, texts.back)}`
   return factorLayout(chrome, {
     title: enrol.passkey,
     heading: enrol.passkey,
@@ -49,20 +52,20 @@ interface RenameProps {
 export function renamePasskeyPage(chrome: Chrome, { action, id, name, back, problem }: RenameProps): Html {
   const texts = securityTexts(chrome.texts)
   const body = html`${problem !== undefined && alert({ kind: 'error', text: problem })}<form action="${action}" method="post" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('passkey', id)}${nameField(chrome, name, problem)}${submit(texts.save)}</form>
+${csrfField(chrome)}${hiddenField('passkey', id)}${nameField(chrome, name, problem !== undefined)}${submit(texts.save)}</form>
 ${below(back, texts.cancel)}`
   return factorLayout(chrome, { title: texts.renameHeading, heading: texts.renameHeading, body })
 }
 
-const nameField = ({ texts }: Chrome, name: string, problem: string | undefined): Html => {
+const nameField = ({ texts }: Chrome, name: string, isWrong: boolean): Html => {
   const words = securityTexts(texts)
   return field({
     id: 'name',
     label: words.name,
     value: name,
     hint: words.nameHint,
-    isWrong: problem !== undefined,
-    describedBy: problem === undefined ? [] : [MESSAGE_ID],
+    isWrong,
+    describedBy: isWrong ? [MESSAGE_ID] : [],
   })
 }
 

@@ -109,6 +109,35 @@ describe('Second factor in a browser', () => {
     await page.context().close()
   })
 
+  it('asks once for a passkey, however often the button is pressed', async () => {
+    const page = await open()
+    const authenticator = await addVirtualAuthenticator(page)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Add a passkey' }).click()
+    await page.click('main > a.button')
+    await page.context().clearCookies()
+    await authenticator.answers(false)
+    // As long as the browser asks, it refuses another request.
+    await page.addInitScript(`{
+      const credentials = navigator.credentials
+      const get = credentials.get.bind(credentials)
+      globalThis.asked = 0
+      credentials.get = async options => {
+        if (++asked > 1) throw new DOMException('', 'OperationError')
+        await new Promise(resolve => (globalThis.answer = resolve))
+        return get(options)
+      }
+    }`)
+    await signIn(page)
+    const button = page.getByRole('button', { name: 'Use a passkey' })
+    await button.dblclick()
+    assert.equal(await page.evaluate('asked'), 1)
+    await authenticator.answers(true)
+    await page.evaluate('answer()')
+    await page.waitForURL(`${base}/profile`)
+    await page.context().close()
+  })
+
   it('accepts a recovery code after a refused passkey', async () => {
     const page = await open()
     await addVirtualAuthenticator(page)
@@ -119,7 +148,7 @@ describe('Second factor in a browser', () => {
     await signIn(other)
     await addVirtualAuthenticator(other) // another device, without the passkey
     await other.getByRole('button', { name: 'Use a passkey' }).click()
-    await other.getByText('That passkey was not accepted.').waitFor()
+    await other.getByText('No passkey was used.').waitFor()
     await other.getByRole('link', { name: 'Use a recovery code' }).click()
     await other.fill('#code', code.trim())
     await other.click('input[type=submit]')
