@@ -312,6 +312,11 @@ describe('`timeAgo`', () => {
     { minutes: 59, en: '59 minutes ago', de: 'vor 59 Minuten', ja: '59 分前' },
     { minutes: 60, en: '1 hour ago', de: 'vor 1 Stunde', ja: '1 時間前' },
     { minutes: 179, en: '2 hours ago', de: 'vor 2 Stunden', ja: '2 時間前' },
+    { minutes: 1440, en: '1 day ago', de: 'vor 1 Tag', ja: '1 日前' },
+    { minutes: 61 * 1440 - 1, en: '60 days ago', de: 'vor 60 Tagen', ja: '60 日前' },
+    { minutes: 61 * 1440, en: '2 months ago', de: 'vor 2 Monaten', ja: '2 か月前' },
+    { minutes: 729 * 1440, en: '23 months ago', de: 'vor 23 Monaten', ja: '23 か月前' },
+    { minutes: 731 * 1440, en: '2 years ago', de: 'vor 2 Jahren', ja: '2 年前' },
   ]
   for (const { minutes, ...want } of cases) {
     it(`returns ${minutes} minutes in each language`, () => {

@@ -476,13 +476,18 @@ function relativeTime({ tag }: Texts): Intl.RelativeTimeFormat {
   return made
 }
 
-/** How long ago something was, from minutes to days: a page without script does not know the reader's time zone. */
+/** How long ago something was, from minutes to years: a page without script does not know the reader's time zone. */
 export function timeAgo(texts: Texts, minutes: number): string {
   if (minutes < 1) return texts.justNow
   const format = relativeTime(texts)
   if (minutes < 60) return format.format(-minutes, 'minute')
   const hours = Math.floor(minutes / 60)
-  return hours < 24 ? format.format(-hours, 'hour') : format.format(-Math.floor(hours / 24), 'day')
+  if (hours < 24) return format.format(-hours, 'hour')
+  const days = Math.floor(hours / 24)
+  if (days < 61) return format.format(-days, 'day')
+  return days < 731
+    ? format.format(-Math.floor(days / 30.5), 'month')
+    : format.format(-Math.floor(days / 365.25), 'year')
 }
 
 const moments = new Map<string, Intl.DateTimeFormat>()
