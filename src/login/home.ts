@@ -41,7 +41,8 @@ export function homeHandlers(on: On<SignInRoute>, { store, pages, urls, pageSett
       }
       const chrome = await pages.chrome(request, reply)
       const tiles = tilesOf(await applicationsOf(request.zone))
-      return pages.send(reply, homePage(chrome, { userName: request.user?.userName ?? '', tiles }))
+      const { userName = '', givenName, profile } = request.user ?? {}
+      return pages.send(reply, homePage(chrome, { name: profile?.displayName || givenName || userName, tiles }))
     })
   }
 

@@ -1,7 +1,7 @@
 import { html } from '../base/html.ts'
 import type { Html } from '../base/html.ts'
 import { clientPicture } from './parts/components.ts'
-import { isolated, safeLink } from './parts/foreign.ts'
+import { breakable, isolated, safeLink } from './parts/foreign.ts'
 import { layout } from './parts/layout.ts'
 import type { Chrome } from './parts/layout.ts'
 
@@ -15,19 +15,20 @@ export interface Tile {
 
 /** Properties of the home page. */
 interface HomeProps {
-  readonly userName: string
+  /** What the user is called. */
+  readonly name: string
   readonly tiles: readonly Tile[]
 }
 
 /** The page of `/` and `/home`: the applications of the zone with a tile. */
-export function homePage(chrome: Chrome, { userName, tiles }: HomeProps): Html {
+export function homePage(chrome: Chrome, { name, tiles }: HomeProps): Html {
   const shown = tiles.flatMap(item => {
     const link = safeLink(item.url)
     return link === undefined ? [] : [tile(item, link)]
   })
   const texts = chrome.texts.home
   const { title } = texts
-  const heading = texts.heading(isolated(userName, 80))
+  const heading = texts.heading(breakable(name, 80))
   const settings = html`<p class="below"><a href="${chrome.basePath}/profile">${texts.settings}</a></p>
 `
   if (shown.length === 0) {

@@ -126,8 +126,8 @@ const everywhere: Readonly<Record<string, (text: string) => Html>> = {
   passcode: text => passcodePage(signedInChrome(text), { passcode: text }),
   'passcode-offer': text => passcodeOfferPage(signedInChrome(text)),
   home: text =>
-    homePage(signedInChrome(text), { userName: text, tiles: [{ name: text, url: link(text), icon: `*${text}` }] }),
-  'home-empty': text => homePage(signedInChrome(text), { userName: text, tiles: [] }),
+    homePage(signedInChrome(text), { name: text, tiles: [{ name: text, url: link(text), icon: `*${text}` }] }),
+  'home-empty': text => homePage(signedInChrome(text), { name: text, tiles: [] }),
 }
 
 function chrome(text: string): Chrome {
@@ -202,7 +202,7 @@ describe('Hostile text in props', () => {
     error: (url: string) =>
       errorPage(branded(url), { status: 400, title: 'x', description: 'x', back: { text: 'x', url } }),
     'signed-out': (url: string) => signedOutPage(branded(url), { signInUrl: url }),
-    home: (url: string) => homePage(branded(url), { userName: 'x', tiles: [{ name: 'x', url }] }),
+    home: (url: string) => homePage(branded(url), { name: 'x', tiles: [{ name: 'x', url }] }),
   }
   for (const [page, render] of Object.entries(links)) {
     for (const url of ['javascript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,<b>x</b>']) {
@@ -690,11 +690,20 @@ describe('Other pages', () => {
     assert.match(signedOutPage(anonymous, { signInUrl: '/login' }).toString(), /href="\/login">Sign in again<\/a>/)
   })
   it('show the initial of an application without an icon', () => {
-    const text = homePage(signedIn, { userName: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no!' }] }).toString()
+    const text = homePage(signedIn, { name: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no!' }] }).toString()
     assert.match(text, /<span class="initial" aria-hidden="true">L<\/span><bdi>ledger<\/bdi>/)
   })
+  it('greet with a long name in one piece, or broken at its punctuation', () => {
+    const heading = (name: string) => /<h1>(.*)<\/h1>/.exec(homePage(signedIn, { name, tiles: [] }).toString())?.[1]
+    assert.equal(heading('kai@shop.example'), 'Hello, <bdi>kai@shop.example</bdi>')
+    assert.equal(
+      heading('kai.berg@harbour-authority.example'),
+      'Hello, <bdi>kai.<wbr>berg<wbr>@harbour-<wbr>authority.<wbr>example</bdi>',
+    )
+    assert.equal(heading('<b>@b.'.repeat(4)), `Hello, <bdi>${'&lt;b&gt;<wbr>@b.<wbr>'.repeat(4).slice(0, -5)}</bdi>`)
+  })
   it('show a home page without applications', () => {
-    const page = homePage(signedIn, { userName: 'marissa', tiles: [] })
+    const page = homePage(signedIn, { name: 'marissa', tiles: [] })
     assert.match(page.toString(), /<h1>Hello, <bdi>marissa<\/bdi><\/h1>[^]*You are signed in\./)
     assert.ok(!tagsOf(page).some(tag => tag.attributes['class'] === 'tiles'))
   })

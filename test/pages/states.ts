@@ -376,7 +376,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
     'rtl-login': loginPage(rightToLeft(anonymous), { ...login, providers }),
     'approval-registered': approvalPage(localized(signedIn), registeredApproval),
     'rtl-approval': approvalPage(rightToLeft(signedIn), approval),
-    'rtl-home': homePage(rightToLeft(signedIn), { userName: 'marissa', tiles }),
+    'rtl-home': homePage(rightToLeft(signedIn), { name: 'marissa', tiles }),
     approval: approvalPage(localized(signedIn), approval),
     'approval-long': approvalPage(localized(crowded), {
       ...approval,
@@ -463,10 +463,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       message: messageFor(referenceTexts, 'error', 'login_failure'),
     }),
     'reference-approval': approvalPage(referenceSignedIn, approval),
-    'reference-home': homePage(referenceSignedIn, { userName: 'marissa', tiles }),
+    'reference-home': homePage(referenceSignedIn, { name: 'marissa', tiles }),
     'reference-home-long': homePage(
       { ...crowded, texts: referenceTexts },
-      { userName: hostile, tiles: [{ name: hostile, url: 'https://example.org/' }] },
+      { name: hostile, tiles: [{ name: hostile, url: 'https://example.org/' }] },
     ),
     'force-password-change': forcePasswordChangePage(localized(signedIn), newPassword),
     'force-password-change-refused': forcePasswordChangePage(localized(signedIn), {
@@ -667,10 +667,10 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       clientName: hostile,
     }),
     ...securityStatesIn(localized(signedIn), localized(crowded), hostile),
-    home: homePage(localized(signedIn), { userName: 'marissa', tiles }),
-    'home-empty': homePage(localized(signedIn), { userName: 'marissa', tiles: [] }),
+    home: homePage(localized(signedIn), { name: 'marissa', tiles }),
+    'home-empty': homePage(localized(signedIn), { name: 'marissa', tiles: [] }),
     'home-long': homePage(localized(crowded), {
-      userName: hostile,
+      name: hostile,
       tiles: [
         { name: hostile, url: 'https://example.org/' },
         { name: long, url: 'https://example.org/' },

@@ -4,7 +4,7 @@ import type { Html } from '../../base/html.ts'
 import { LANGUAGES, LANGUAGE_NAMES } from '../../model/language.ts'
 import type { Language } from '../../model/language.ts'
 import { MAX_NAME_LENGTH, OWN_NAMES } from '../../model/users/user.ts'
-import { isolated } from '../parts/foreign.ts'
+import { breakable, isolated } from '../parts/foreign.ts'
 import { csrfField } from '../parts/layout.ts'
 import type { Chrome } from '../parts/layout.ts'
 import type { Texts } from '../texts/texts.ts'
@@ -46,8 +46,8 @@ export function detailsSection(chrome: Chrome, props: DetailsProps): Html {
   return html`<section aria-labelledby="details">
 <h2 id="details">${texts.details}</h2>
 ${!mayChange.names && html`<p class="lead">${elsewhere ?? texts.keptByAdministrators}</p>\n`}<dl class="profile facts panel">
-<div><dt>${profile.userName}</dt><dd>${isolated(props.userName)}</dd></div>
-<div><dt>${profile.email}</dt><dd class="email">${isolated(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
+<div><dt>${profile.userName}</dt><dd>${breakable(props.userName)}</dd></div>
+<div><dt>${profile.email}</dt><dd class="email">${breakable(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
 ${changePassword !== undefined && html`<div><dt>${texts.password}</dt><dd>********${passwordAge(chrome.texts, props)}</dd>${changeLink(changePassword, texts.changePassword)}</div>\n`}${shownNames.map(name => html`<div><dt>${texts[name]}</dt><dd>${isolated(names[name], 120)}</dd></div>\n`)}</dl>
 ${
   isForm &&

@@ -27,6 +27,15 @@ export function plain(text: string, limit = 200): string {
 /** `plain` in an element of its own direction, so that it cannot reorder the words around it. */
 export const isolated = (text: string, limit?: number): Html => html`<bdi>${plain(text, limit)}</bdi>`
 
+/** Characters that fit into a line everywhere. */
+const SHORT_LENGTH = 20
+
+/** `isolated`, for a name or an address that may be longer than a line: it breaks at its punctuation if possible. */
+export function breakable(text: string, limit?: number): Html {
+  const parts = plain(text, limit).split(text.length > SHORT_LENGTH ? /(?=@)|(?<=[._-])(?=.)/ : /$/)
+  return html`<bdi>${parts.map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}</bdi>`
+}
+
 const LINK_SCHEMES = new Set(['http:', 'https:', 'mailto:'])
 /** Unambiguous for every browser. Avoids parsing, which is slow for a thousand links, or for a hundred with long host names. */
 const PLAIN_LINK = /^(?:\/|https?:\/\/[^\s/\\])/
