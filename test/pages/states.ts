@@ -188,6 +188,7 @@ const invitation = {
     userName: 'kai@shop.example',
     step: 'password' as const,
     demands: newPassword.demands,
+    consents: false,
   },
 }
 const consenting = { ...anonymous.branding, consent: { text: 'the terms of use', link: 'https://terms.example/' } }
@@ -199,7 +200,7 @@ const reset = {
   demands: ['Password must be at least 8 characters in length.'],
 }
 const email = { current: 'kai@shop.example', newEmail: '', clientId: '', redirectUri: '' }
-const signUp = { email: '', clientId: 'app', redirectUri: '', demands: newPassword.demands }
+const signUp = { email: '', clientId: 'app', redirectUri: '', demands: newPassword.demands, consents: false }
 
 const tiles = [
   { name: 'Cloud Console', url: 'https://console.example.org/' },

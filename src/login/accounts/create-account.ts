@@ -99,6 +99,7 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
   }
 
   verifyHandlers(on, deps)
+      consents: request.method === 'POST' && form.get('does_user_consent') === 'true',
 }
 
 /** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */

@@ -51,6 +51,7 @@ export function createInvitationAnswers(path: string, deps: LoginDeps): Invitati
           userName: invitation.user.userName,
           step: invitation.step === 'elsewhere' ? 'agree' : invitation.step,
           demands: policyDemands(policy, behaviour),
+          consents: typeof problem === 'object', // it was refused before the password otherwise
           signedInAs: other,
         },
       }),

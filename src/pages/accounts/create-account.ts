@@ -17,6 +17,8 @@ export interface CreateAccountProps {
   readonly redirectUri: string
   /** The zone's policy for passwords, a sentence for each rule. */
   readonly demands: readonly string[]
+  /** Whether the user has agreed to the terms. */
+  readonly consents: boolean
   /** Why the sign-up failed: one of the known problems, or sentences about the password. */
   readonly problem?: SignUpProblem | { readonly text: string } | undefined
 }
@@ -59,7 +61,7 @@ ${field({
   },
 )}${passwordField(texts, { id: 'password_confirmation', label: signUp.again, describedBy: described, isWrong: aboutPassword, ...NEW })}${consentField(
   chrome,
-  { consent: signUp.consent, isWrong: isAbout('missing_consent') },
+  { consent: signUp.consent, isGiven: props.consents, isWrong: isAbout('missing_consent') },
 )}${submit(signUp.submit)}</form>
 <p class="below"><a href="${basePath}/login">${signUp.joined}</a></p>`
   return layout(chrome, { title: signUp.title, heading: headingOf(chrome), body })

@@ -36,6 +36,8 @@ interface InvitationProps {
     readonly step: 'password' | 'directory' | 'agree'
     /** The zone's policy for passwords, a sentence for each rule. */
     readonly demands: readonly string[]
+    /** Whether the user has agreed to the terms. */
+    readonly consents: boolean
     /** The signed-in user, if it is another account. */
     readonly signedInAs?: string | undefined
   }
@@ -107,5 +109,5 @@ ${
 }${passwordField(texts, { id: 'password', label: password, describedBy: described, focus: true, ...both })}${passwordField(
   texts,
   { id: 'password_confirmation', label: again, describedBy: message, ...both },
-)}${consentField(chrome, { consent: texts.invitation.consent, isWrong: problem === 'missing_consent' })}${submit(companyAccount(chrome)?.submit ?? button)}`
+)}${consentField(chrome, { consent: texts.invitation.consent, isGiven: invitation.consents, isWrong: problem === 'missing_consent' })}${submit(companyAccount(chrome)?.submit ?? button)}`
 }

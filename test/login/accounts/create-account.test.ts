@@ -409,6 +409,8 @@ for (const mode of MODES) {
 
     // Covers GET /create_account: error: self service disabled
     it('answers 404 if self-service is disabled', async () => {
+      const again = await signUpWith(browser, 'o@shop.example', { does_user_consent: 'true', password: 'other' })
+      assert.match(again.text, /name="does_user_consent" value="true" checked>/, 'the user need not agree twice')
       for (const request of [{}, { form: hiddenFields((await at('off').send('/login')).text) }]) {
         const browser = at('off')
         const fields = hiddenFields((await browser.send('/login')).text)
