@@ -28,7 +28,7 @@ import type { LoginDeps } from './deps.ts'
 /** `GET /login` and `POST /login.do`. */
 export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
   const { identity, sessions, denial, csrf, urls, signInTargets } = deps
-  const typedNames = createTypedNames({ urls })
+  const typedNames = createTypedNames({ urls, shownAt: '/login' })
 
   on('GET /login', async (request, reply) => {
     const query = queryForm(request)

@@ -300,7 +300,7 @@ describe('Layout', () => {
   })
   it('has the company name on the sign-up page of the default zone, in uaa only', () => {
     const headingOf = (chrome: Partial<Chrome>): string =>
-      /<h1>(.*)<\/h1>/.exec(activationSentPage({ ...anonymous, ...chrome }).toString())?.[1] ?? ''
+      /<h1>(.*)<\/h1>/.exec(activationSentPage({ ...anonymous, ...chrome }, undefined).toString())?.[1] ?? ''
     const texts = referenceTexts
     const branding = { companyName: 'A & B' }
     assert.equal(headingOf({ texts, branding }), 'Create your A &amp; B account')

@@ -496,7 +496,7 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       email: hostile,
       problem: { text: hostile },
     }),
-    'create-account-sent': activationSentPage(localized(anonymous)),
+    'create-account-sent': activationSentPage(localized(anonymous), 'kai@shop.example'),
     'create-account-verify': verifyAccountPage(localized(anonymous), {
       code: 'abc',
       email: 'kai@shop.example',
@@ -531,7 +531,8 @@ export function statesIn(language: Language): Readonly<Record<string, Html>> {
       email: 'kai@new.example',
       other: 'ann',
     }),
-    'email-sent': emailSentPage(localized(anonymous), 'reset_password'),
+    'email-sent': emailSentPage(localized(anonymous), { code: 'reset_password', typed: 'kai@shop.example' }),
+    'email-sent-long': emailSentPage(localized(crowdedAnonymous), { code: 'email_change', typed: hostile }),
     'signed-out': signedOutPage(localized(anonymous), { signInUrl: '/login' }),
     'signed-out-offer': signedOutPage(localized(anonymous), {
       signInUrl: '/login',

@@ -18,7 +18,15 @@ import { originOf } from '../../web/requests/request-context.ts'
 import { postedForm } from '../../web/route.ts'
 import type { SignedInUser } from '../../web/sessions/current-session.ts'
 import { createFreshSignIn } from '../sign-in/fresh-sign-in.ts'
-import { countMail, readRequestedReturn, redirectToSignIn, requiredField, runLater } from './self-service.ts'
+import { createTypedNames } from '../sign-in/typed-name.ts'
+import {
+  countMail,
+  EMAIL_SENT_PATH,
+  readRequestedReturn,
+  redirectToSignIn,
+  requiredField,
+  runLater,
+} from './self-service.ts'
 import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
@@ -36,7 +44,8 @@ function formPath({ clientId, redirectUri }: RequestedReturn): string {
 
 /** `/change_email`, `/change_email.do`, `/email_sent` and `/verify_email`. */
 export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { sessions, pages, urls, service } = deps
+  const { sessions, pages, urls, service, behaviour } = deps
+  const typedNames = createTypedNames({ urls, shownAt: EMAIL_SENT_PATH })
   // Access to the mail of the account is enough to reset its password.
   const afterFreshSignIn = createFreshSignIn(deps)
 
@@ -84,7 +93,8 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
     const { zone } = request
     const order = { zone, frame: await pages.mailFrame(request), former: user.email, email }
     runLater(deps.background, () => sendChangeMails(order, { user, form }, deps))
-    return goTo(reply, '/email_sent?code=email_change', urls)
+    if (behaviour.keepTypedName) typedNames.keep(reply, email)
+    return goTo(reply, `${EMAIL_SENT_PATH}?code=email_change`, urls)
   }
 
   async function showForm(
@@ -105,7 +115,9 @@ export function changeEmailHandlers(on: On<AccountPage>, deps: LoginDeps): void 
 
   on('GET /email_sent', async (request, reply) => {
     await sessions.signedIn(request) // for the layout: the user who changes an address is still signed in
-    return pages.send(reply, emailSentPage(await pages.chrome(request, reply), queryForm(request).get('code')))
+    const code = queryForm(request).get('code')
+    const typed = behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
+    return pages.send(reply, emailSentPage(await pages.chrome(request, reply), { code, typed }))
   })
 
   verifyHandlers(on, deps)

@@ -72,7 +72,8 @@ export function changePasswordHandlers(on: On<AccountPage>, deps: LoginDeps): vo
       case 'changed': {
         await sessions.renew(request, reply, { user: result.user, session })
         await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user: result.user }, deps)
-        return goTo(reply, '/profile', urls)
+        // UAA: says nothing.
+        return goTo(reply, behaviour.ownWords ? '/profile?success_message_code=password.changed' : '/profile', urls)
       }
     }
   })

@@ -21,6 +21,7 @@ import { queryForm } from '../../web/requests/query.ts'
 import { contextOf, originOf } from '../../web/requests/request-context.ts'
 import { requesterOf } from '../../web/requests/requester.ts'
 import { postedForm } from '../../web/route.ts'
+import { createTypedNames } from '../sign-in/typed-name.ts'
 import {
   MISMATCH,
   checkSelfService,
@@ -34,9 +35,12 @@ import type { On } from '../../web/deferred-routes.ts'
 import type { AccountPage } from './account-pages.ts'
 import type { LoginDeps } from '../deps.ts'
 
+const SENT_PATH = '/accounts/email_sent'
+
 /** `/create_account`, `/create_account.do`, `/accounts/email_sent` and `/verify_user`. */
 export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { sessions, pages, urls } = deps
+  const { sessions, pages, urls, behaviour } = deps
+  const sentTo = createTypedNames({ urls, shownAt: SENT_PATH })
 
   on('GET /create_account', async (request, reply) => {
     if (await sessions.signedIn(request)) return goTo(reply, '/home', urls)
@@ -72,11 +76,13 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
       by: originOf(request),
     }
     runLater(deps.background, () => signUp(zone, wanted, deps))
-    return goTo(reply, '/accounts/email_sent', urls)
+    if (behaviour.keepTypedName) sentTo.keep(reply, email)
+    return goTo(reply, SENT_PATH, urls)
   })
 
   on('GET /accounts/email_sent', async (request, reply) => {
-    return pages.send(reply, activationSentPage(await pages.chrome(request, reply)))
+    const email = behaviour.keepTypedName ? sentTo.take(request, reply) : undefined
+    return pages.send(reply, activationSentPage(await pages.chrome(request, reply), email))
   })
 
   async function showForm(
@@ -93,13 +99,13 @@ export function createAccountHandlers(on: On<AccountPage>, deps: LoginDeps): voi
       clientId,
       redirectUri,
       demands: policyDemands(policy, deps.behaviour),
+      consents: request.method === 'POST' && form.get('does_user_consent') === 'true',
       problem,
     })
     return pages.send(reply.status(problem === undefined ? 200 : 422), page)
   }
 
   verifyHandlers(on, deps)
-      consents: request.method === 'POST' && form.get('does_user_consent') === 'true',
 }
 
 /** `/verify_user`: only the POST verifies, because programs open the links of mails, too. */

@@ -15,7 +15,9 @@ import { goTo } from '../../web/redirect.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { originOf } from '../../web/requests/request-context.ts'
 import { postedForm } from '../../web/route.ts'
+import { createTypedNames } from '../sign-in/typed-name.ts'
 import {
+  EMAIL_SENT_PATH,
   MISMATCH,
   checkSelfService,
   countMail,
@@ -33,7 +35,8 @@ const MAX_NAME_LENGTH = 255
 
 /** `/forgot_password`, `/forgot_password.do`, `/reset_password` and `/reset_password.do`. */
 export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps): void {
-  const { pages, urls, limits, background } = deps
+  const { pages, urls, limits, background, behaviour, csrf } = deps
+  const typedNames = createTypedNames({ urls, shownAt: EMAIL_SENT_PATH })
 
   on('GET /forgot_password', async (request, reply) => {
     await checkSelfService(request, deps)
@@ -50,7 +53,9 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
     if (userName.length <= MAX_NAME_LENGTH && isKeepable(userName)) {
       runLater(background, () => sendLink(order, asked, deps))
     }
-    return goTo(reply, '/email_sent?code=reset_password', urls)
+    // Another site may post the form, but not choose what the page says.
+    if (behaviour.keepTypedName && (await csrf.isGenuine(request))) typedNames.keep(reply, userName)
+    return goTo(reply, `${EMAIL_SENT_PATH}?code=reset_password`, urls)
   })
 
   async function showForgotten(

@@ -20,6 +20,10 @@ const PATH = '/profile'
 /** What a form changes; its result is the query of the page that the browser returns to. */
 type Change = (request: FastifyRequest, form: Form, deps: LoginDeps) => Promise<string | undefined>
 
+/** The query for the message. UAA: says nothing about what succeeds. */
+const succeeded = (code: string, { behaviour }: LoginDeps): string | undefined =>
+  behaviour.ownWords ? `success_message_code=${code}` : undefined
+
 /**
  * `GET` and `POST /profile`; `POST /profile/details`, which changes name and language, and `POST /profile/sessions`, which
  * ends the user's other sessions.
@@ -70,13 +74,13 @@ const changeApprovals: Change = async (request, form, deps) => {
   const owner = { zone: request.zone, userId: userOf(request).id, origin: originOf(request) }
   if (!isUpdate) {
     await replaceApprovals(owner, { clientId, approvals: [] }, deps)
-    return undefined
+    return succeeded('access.revoked', deps)
   }
   const prefix = `${clientId}-`
   const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
   const approvedScopes = new Set(ticked.map(value => value.slice(prefix.length)))
   await decideAgain(owner, { clientId, approvedScopes }, deps)
-  return undefined
+  return succeeded('access.changed', deps)
 }
 
 const endSessions: Change = async (request, form, { sessions, audit }) => {

@@ -31,6 +31,9 @@ export function requiredField(form: Form, name: string): string {
   return value
 }
 
+/** The page that says that a mail was sent. */
+export const EMAIL_SENT_PATH = '/email_sent'
+
 const MAX_CLIENT_ID_LENGTH = 255
 const MAX_URI_LENGTH = 2000
 

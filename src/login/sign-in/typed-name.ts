@@ -1,5 +1,5 @@
-// The user name of a failed sign-in, for the page that the browser is redirected to. It travels in a cookie: URLs end up in
-// logs and histories. Like every cookie it is untrusted input, and only pre-fills a field.
+// The user name of a failed sign-in, or the address that a mail was sent to, for the page that the browser is redirected to. It
+// travels in a cookie: URLs end up in logs and histories. Like every cookie it is untrusted input: the page only shows it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressedZone } from '../../model/request.ts'
 import type { Urls } from '../../model/urls.ts'
@@ -22,18 +22,20 @@ const nameIn = (zone: AddressedZone): string => cookieNameIn(zone, 'Typed-Name')
 const isUsable = (name: string): boolean =>
   name.trim() !== '' && name.length <= MAX_LENGTH && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
-/** One instance serves every zone; only `/login` of the zone gets the cookie. */
-export function createTypedNames({ urls }: { urls: Urls }): TypedNames {
+/** One instance serves every zone; only the page of the zone that shows the name gets the cookie. */
+export function createTypedNames({ urls, shownAt }: { readonly urls: Urls; readonly shownAt: string }): TypedNames {
+  const attributesIn = (zone: AddressedZone) => ({ ...signInCookie(urls, zone), path: urls.pathOf(zone) + shownAt })
+
   return {
     keep(reply, userName) {
       const { zone } = reply.request
-      if (isUsable(userName)) setCookie(reply, nameIn(zone), userName, { ...signInCookie(urls, zone), maxAge: SECONDS })
+      if (isUsable(userName)) setCookie(reply, nameIn(zone), userName, { ...attributesIn(zone), maxAge: SECONDS })
     },
     take(request, reply) {
       const { zone } = request
       const name = cookieOf(request, nameIn(zone))
       if (name === undefined) return undefined
-      setCookie(reply, nameIn(zone), '', { ...signInCookie(urls, zone), maxAge: 0 })
+      setCookie(reply, nameIn(zone), '', { ...attributesIn(zone), maxAge: 0 })
       return isUsable(name) ? name : undefined
     },
   }

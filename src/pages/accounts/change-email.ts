@@ -64,10 +64,18 @@ ${submit(texts.verify)}</form>
   return layout(chrome, { title: texts.title, heading: texts.verifyHeading, body })
 }
 
+/** What the page knows about a mail. */
+interface EmailSentProps {
+  readonly code: string | undefined
+  /** The name or address that was typed. */
+  readonly typed: string | undefined
+}
+
 /** The page of `/email_sent`; without a lead for a code that is not known. */
-export function emailSentPage(chrome: Chrome, code: string | undefined): Html {
-  const { title, heading, leads, back } = chrome.texts.emailSent
-  const lead = code !== undefined && Object.hasOwn(leads, code) ? leads[code as SentEmail] : undefined // one of its keys
+export function emailSentPage(chrome: Chrome, { code, typed }: EmailSentProps): Html {
+  const { title, heading, leads, leadsTo, back } = chrome.texts.emailSent
+  const sent = code !== undefined && Object.hasOwn(leads, code) ? (code as SentEmail) : undefined // one of its keys
+  const lead = sent && (typed === undefined ? leads[sent] : leadsTo[sent](html`<strong>${isolated(typed)}</strong>`))
   const body = html`${lead !== undefined && html`<p class="lead instructions-sent">${lead}</p>\n`}${
     chrome.user ? profileLink(chrome) : html`<p class="below"><a href="${chrome.basePath}/login">${back}</a></p>`
   }`

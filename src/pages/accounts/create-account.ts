@@ -78,11 +78,11 @@ ${csrfField(chrome)}${hiddenField('email', email)}
 ${submit(chrome.texts.signUp.otherProvider)}</form>
 `
 
-/** The page of `/accounts/email_sent`, the same whether or not there was an account. */
-export function activationSentPage(chrome: Chrome): Html {
+/** The page of `/accounts/email_sent`, the same whether or not there was an account; the address if it is known. */
+export function activationSentPage(chrome: Chrome, email: string | undefined): Html {
   const { signUp, reference } = chrome.texts
   const { activationSent } = reference ?? {}
-  const body = html`<p class="lead instructions-sent">${signUp.sent}</p>
+  const body = html`<p class="lead instructions-sent">${email === undefined ? signUp.sent : signUp.sentTo(html`<strong>${isolated(email)}</strong>`)}</p>
 ${
   activationSent !== undefined &&
   html`<div class="field"><input type="text" disabled="disabled" value="${activationSent}" aria-label="${activationSent}"></div>

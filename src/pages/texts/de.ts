@@ -154,6 +154,9 @@ export const de: Texts = {
       'session.signed_out': 'Dieser Browser ist abgemeldet.',
       'session.others_signed_out': 'Sie sind überall sonst abgemeldet.',
       'email_change.success': 'Die neue E-Mail-Adresse ist bestätigt.',
+      'access.changed': 'Ihre Auswahl für die Anwendung ist gespeichert.',
+      'access.revoked': 'Der Anwendung ist der Zugriff entzogen.',
+      'password.changed': 'Ihr Passwort ist geändert.',
     },
   },
   browsers: {
@@ -261,7 +264,7 @@ export const de: Texts = {
     answered:
       'Sie haben diese Frage schon beantwortet, oder sie wurde in einem anderen Fenster neu gestellt. Beginnen Sie in der Anwendung von vorn.',
     unknownAddress:
-      'Keine Seite dieses Servers hat diese Adresse. Prüfen Sie sie auf Tippfehler. Wenn Sie den Server betreiben: Sein Protokoll nennt den Host, den er hat; base_url und zones.internal.hostnames legen ihn fest.',
+      'Keine Seite dieses Servers hat diese Adresse. Prüfen Sie sie auf Tippfehler. Wenn Sie den Server betreiben: Sein Protokoll nennt die eingestellten Hostnamen; base_url und zones.internal.hostnames legen sie fest.',
     malformed:
       'Mit dem Link oder der Anwendung, die Sie hierher geführt hat, stimmt etwas nicht. Gehen Sie zurück und versuchen Sie es erneut. Scheitert es wieder, senden Sie die Einzelheiten unten an die Betreiber der Anwendung.',
   },
@@ -310,8 +313,7 @@ export const de: Texts = {
       'Das Passwort darf nicht aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieser Website gebildet sein.',
     unstableName:
       'Der Identitätsanbieter hat nicht auf eine gleichbleibende Weise mitgeteilt, wer Sie sind. Wenden Sie sich an Ihre Administration.',
-    notSignedInAgain:
-      'Ihr Anbieter hat Sie nicht erneut nach einer Anmeldung gefragt, die Anwendung verlangt das aber.',
+    notSignedInAgain: 'Ihr Anbieter hat Sie nicht erneut zur Anmeldung aufgefordert, was die Anwendung verlangt.',
     lostAttempt:
       'Diese Anmeldung wurde in einem anderen Browser begonnen, ist abgelaufen oder bereits abgeschlossen. Bitte beginnen Sie von vorn.',
     unreadableAnswer:
@@ -424,6 +426,7 @@ export const de: Texts = {
     submit: 'Aktivierungslink senden',
     joined: 'Sie haben schon ein Konto? Anmelden.',
     sent: 'Wir haben Ihnen einen Aktivierungslink per E-Mail geschickt.',
+    sentTo: email => html`Wir haben einen Aktivierungslink an ${email} geschickt.`,
     sentNote: 'Der Link gilt eine Stunde. Wenn nach einigen Minuten nichts ankommt, sehen Sie im Spam-Ordner nach.',
     resend: 'Aktivierungslink erneut senden',
     verifyHeading: 'Konto aktivieren',
@@ -462,6 +465,11 @@ export const de: Texts = {
       reset_password:
         'Wenn es ein Konto mit diesem Namen gibt, ist ein Link an seine E-Mail-Adresse unterwegs. Er gilt eine halbe Stunde.',
       email_change: 'Wir haben Ihnen einen Bestätigungslink per E-Mail geschickt.',
+    },
+    leadsTo: {
+      reset_password: name =>
+        html`Wenn es ein Konto ${name} gibt, ist ein Link an seine E-Mail-Adresse unterwegs. Er gilt eine halbe Stunde.`,
+      email_change: email => html`Wir haben einen Bestätigungslink an ${email} geschickt.`,
     },
     back: 'Zurück zur Anmeldung',
   },

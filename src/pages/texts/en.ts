@@ -149,6 +149,9 @@ export const en: Texts = {
       'session.signed_out': 'That browser is signed out.',
       'session.others_signed_out': 'You are signed out everywhere else.',
       'email_change.success': 'The new email address is confirmed.',
+      'access.changed': 'Your choices for the application are saved.',
+      'access.revoked': 'The access of the application is revoked.',
+      'password.changed': 'Your password is changed.',
     },
   },
   browsers: {
@@ -404,6 +407,7 @@ export const en: Texts = {
     submit: 'Send activation link',
     joined: 'Already joined? Sign in.',
     sent: 'Please check your email for an activation link.',
+    sentTo: email => html`We sent an activation link to ${email}.`,
     sentNote: 'The link works for one hour. If nothing arrives within a few minutes, check your spam folder.',
     resend: 'Resend activation email',
     verifyHeading: 'Activate your account',
@@ -442,6 +446,11 @@ export const en: Texts = {
       reset_password:
         'If there is an account with this name, a link is on its way to its email address. It works for half an hour.',
       email_change: 'Please check your email for a verification link.',
+    },
+    leadsTo: {
+      reset_password: name =>
+        html`If there is an account ${name}, a link is on its way to its email address. It works for half an hour.`,
+      email_change: email => html`We sent a verification link to ${email}.`,
     },
     back: 'Back to sign-in',
   },

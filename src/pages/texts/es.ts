@@ -151,6 +151,9 @@ export const es: Texts = {
       'session.signed_out': 'La sesión de ese navegador está cerrada.',
       'session.others_signed_out': 'Se han cerrado todas las demás sesiones.',
       'email_change.success': 'La nueva dirección de correo está confirmada.',
+      'access.changed': 'Se ha guardado lo que eligió para la aplicación.',
+      'access.revoked': 'Se ha revocado el acceso de la aplicación.',
+      'password.changed': 'Su contraseña se ha cambiado.',
     },
   },
   browsers: {
@@ -256,7 +259,7 @@ export const es: Texts = {
     answered:
       'Ya respondió a esta pregunta, o se le hizo de nuevo en otra ventana. Empiece de nuevo desde la aplicación.',
     unknownAddress:
-      'Ningún sitio de este servidor tiene esta dirección. Compruebe si hay errores de escritura. Si usted administra el servidor: su registro indica el host que tiene, y base_url y zones.internal.hostnames lo definen.',
+      'Ningún sitio de este servidor tiene esta dirección. Compruebe si hay errores de escritura. Si usted administra el servidor: su registro indica los nombres de host configurados, y base_url y zones.internal.hostnames los definen.',
     malformed:
       'Hay un problema con el enlace o la aplicación que le trajo aquí. Vuelva atrás e inténtelo de nuevo. Si falla otra vez, envíe los detalles de abajo a los responsables de la aplicación.',
   },
@@ -415,6 +418,7 @@ export const es: Texts = {
     submit: 'Enviar enlace de activación',
     joined: '¿Ya tiene una cuenta? Inicie sesión.',
     sent: 'Le hemos enviado un enlace de activación por correo.',
+    sentTo: email => html`Hemos enviado un enlace de activación a ${email}.`,
     sentNote: 'El enlace vale una hora. Si no llega nada en unos minutos, mire en el correo no deseado.',
     resend: 'Reenviar el correo de activación',
     verifyHeading: 'Active su cuenta',
@@ -453,6 +457,11 @@ export const es: Texts = {
       reset_password:
         'Si hay una cuenta con este nombre, hemos enviado un enlace a su correo electrónico. Es válido durante media hora.',
       email_change: 'Le hemos enviado un enlace de verificación por correo.',
+    },
+    leadsTo: {
+      reset_password: name =>
+        html`Si existe una cuenta ${name}, hemos enviado un enlace a su correo electrónico. Es válido durante media hora.`,
+      email_change: email => html`Hemos enviado un enlace de verificación a ${email}.`,
     },
     back: 'Volver al inicio de sesión',
   },

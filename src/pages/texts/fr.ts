@@ -150,6 +150,9 @@ export const fr: Texts = {
       'session.signed_out': 'Ce navigateur est déconnecté.',
       'session.others_signed_out': 'Vous êtes déconnecté partout ailleurs.',
       'email_change.success': 'La nouvelle adresse e-mail est confirmée.',
+      'access.changed': 'Vos choix pour l’application sont enregistrés.',
+      'access.revoked': 'L’accès de l’application est révoqué.',
+      'password.changed': 'Votre mot de passe est modifié.',
     },
   },
   browsers: {
@@ -255,7 +258,7 @@ export const fr: Texts = {
     answered:
       'Vous avez déjà répondu à cette question, ou elle a été posée à nouveau dans une autre fenêtre. Recommencez depuis l’application.',
     unknownAddress:
-      'Aucun site de ce serveur n’a cette adresse. Vérifiez qu’elle est bien saisie. Si vous exploitez le serveur : son journal indique l’hôte qu’il a, que définissent base_url et zones.internal.hostnames.',
+      'Aucun site de ce serveur n’a cette adresse. Vérifiez qu’elle est bien saisie. Si vous exploitez le serveur : son journal indique les noms d’hôte configurés, que définissent base_url et zones.internal.hostnames.',
     malformed:
       'Le lien ou l’application qui vous a mené ici présente un problème. Revenez en arrière et réessayez. En cas de nouvel échec, envoyez les détails ci-dessous aux responsables de l’application.',
   },
@@ -417,6 +420,7 @@ export const fr: Texts = {
     submit: 'Envoyer le lien d’activation',
     joined: 'Déjà inscrit\u202f? Se connecter.',
     sent: 'Consultez vos e-mails\u00a0: nous vous avons envoyé un lien d’activation.',
+    sentTo: email => html`Nous avons envoyé un lien d’activation à ${email}.`,
     sentNote:
       'Le lien est valable une heure. Si rien n’arrive après quelques minutes, regardez dans les courriers indésirables.',
     resend: 'Renvoyer l’e-mail d’activation',
@@ -457,6 +461,11 @@ export const fr: Texts = {
       reset_password:
         'Si un compte porte ce nom, un lien vient d’être envoyé à son adresse e-mail. Il est valable une demi-heure.',
       email_change: 'Consultez vos e-mails\u00a0: nous vous avons envoyé un lien de vérification.',
+    },
+    leadsTo: {
+      reset_password: name =>
+        html`S’il existe un compte ${name}, un lien vient d’être envoyé à son adresse e-mail. Il est valable une demi-heure.`,
+      email_change: email => html`Nous avons envoyé un lien de vérification à ${email}.`,
     },
     back: 'Retour à la connexion',
   },

@@ -150,6 +150,9 @@ export const ja: Texts = {
       'session.signed_out': 'そのブラウザーをサインアウトしました。',
       'session.others_signed_out': '他のすべてのセッションからサインアウトしました。',
       'email_change.success': '新しいメールアドレスを確認しました。',
+      'access.changed': 'アプリケーションに許可する内容を保存しました。',
+      'access.revoked': 'アプリケーションのアクセスを取り消しました。',
+      'password.changed': 'パスワードを変更しました。',
     },
   },
   browsers: {
@@ -411,6 +414,7 @@ export const ja: Texts = {
     submit: '有効化リンクを送信',
     joined: 'アカウントをお持ちの方はサインイン',
     sent: '有効化リンクをメールでお送りしました。',
+    sentTo: email => html`${email} に有効化リンクをお送りしました。`,
     sentNote: 'リンクは 1 時間有効です。数分たっても届かない場合は、迷惑メールをご確認ください。',
     resend: '有効化メールを再送',
     verifyHeading: 'アカウントの有効化',
@@ -448,8 +452,13 @@ export const ja: Texts = {
     heading: 'メールを送信しました',
     leads: {
       reset_password:
-        'この名前のアカウントがある場合は、そのメールアドレスにリンクを送信しました。リンクは30 分間有効です。',
+        'この名前のアカウントがある場合は、そのメールアドレスにリンクを送信しました。リンクは 30 分間有効です。',
       email_change: '確認リンクをメールでお送りしました。',
+    },
+    leadsTo: {
+      reset_password: name =>
+        html`${name} のアカウントがある場合は、そのメールアドレスにリンクを送信しました。リンクは 30 分間有効です。`,
+      email_change: email => html`${email} に確認リンクをお送りしました。`,
     },
     back: 'サインインに戻る',
   },
@@ -472,7 +481,7 @@ export const ja: Texts = {
       subject: 'パスワードの再設定',
       lead: ({ email }) => `アカウント ${email} のパスワードの再設定が請求されました。`,
       button: 'パスワードを再設定',
-      note: 'リンクは30 分間有効です。心当たりがない場合は、このメールを無視してください。パスワードは変わりません。',
+      note: 'リンクは 30 分間有効です。心当たりがない場合は、このメールを無視してください。パスワードは変わりません。',
     },
     passwordElsewhere: {
       subject: 'パスワードは別のサービスで管理されています',

@@ -46,6 +46,8 @@ export interface SelfServiceTexts {
     readonly submit: string
     readonly joined: string
     readonly sent: string
+    /** The same where the page knows the address. */
+    readonly sentTo: (email: Html) => Html
     readonly sentNote: string
     readonly resend: string
     /** On the page that the mailed link leads to. */
@@ -71,6 +73,8 @@ export interface SelfServiceTexts {
   readonly emailSent: Named & {
     /** By the codes of `/email_sent?code=`. */
     readonly leads: Readonly<Record<SentEmail, string>>
+    /** The same where the page knows the name or address that was typed. */
+    readonly leadsTo: Readonly<Record<SentEmail, (typed: Html) => Html>>
     readonly back: string
   }
   readonly forgottenPassword: Named & {

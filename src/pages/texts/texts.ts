@@ -329,7 +329,14 @@ type ProfileError =
   | 'email_change.invalid_code'
 
 /** What was done on the page of the account. */
-type ProfileSuccess = 'details.saved' | 'session.signed_out' | 'session.others_signed_out' | 'email_change.success'
+type ProfileSuccess =
+  | 'details.saved'
+  | 'session.signed_out'
+  | 'session.others_signed_out'
+  | 'email_change.success'
+  | 'access.changed'
+  | 'access.revoked'
+  | 'password.changed'
 
 /** The descriptions that are translated. */
 export type TranslatedDescription =

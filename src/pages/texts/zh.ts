@@ -144,6 +144,9 @@ export const zh: Texts = {
       'session.signed_out': '该浏览器已退出登录。',
       'session.others_signed_out': '您已在其他所有位置退出登录。',
       'email_change.success': '新的电子邮箱已确认。',
+      'access.changed': '您为该应用选择的权限已保存。',
+      'access.revoked': '该应用的访问权限已撤销。',
+      'password.changed': '您的密码已更改。',
     },
   },
   browsers: {
@@ -385,6 +388,7 @@ export const zh: Texts = {
     submit: '发送激活链接',
     joined: '已有账号？请登录。',
     sent: '激活链接已发送到您的邮箱。',
+    sentTo: email => html`激活链接已发送到 ${email}。`,
     sentNote: '链接一小时内有效。如果几分钟后仍未收到，请查看垃圾邮件。',
     resend: '重新发送激活邮件',
     verifyHeading: '激活您的账号',
@@ -419,6 +423,10 @@ export const zh: Texts = {
     leads: {
       reset_password: '如果存在使用此名称的账号，我们已向其电子邮箱发送链接。链接在半小时内有效。',
       email_change: '验证链接已发送到您的邮箱。',
+    },
+    leadsTo: {
+      reset_password: name => html`如果存在账号 ${name}，我们已向其电子邮箱发送链接。链接在半小时内有效。`,
+      email_change: email => html`验证链接已发送到 ${email}。`,
     },
     back: '返回登录',
   },

@@ -78,11 +78,14 @@ for (const mode of MODES) {
       const before = new Map(browser.cookies)
       const answer = await change(browser, OLD, NEW_PASSWORD)
       assert.equal(answer.status, 302, textOf(answer.text))
-      assert.equal(answer.location().pathname, '/profile')
       assert.notDeepEqual(new Map(browser.cookies), before)
-      const profile = await browser.send('/profile')
+      const { pathname, search } = answer.location()
+      assert.equal(pathname + search, mode === 'uaa' ? '/profile' : '/profile?success_message_code=password.changed')
+      const profile = await browser.send(pathname + search)
       assert.equal(profile.status, 200)
-      assert.equal(/Changed <time[^>]*>just now</.test(profile.text), mode === 'standard', 'the change is confirmed')
+      for (const words of [/Changed <time[^>]*>just now</, /<p>Your password is changed\.<\/p>/]) {
+        assert.equal(words.test(profile.text), mode === 'standard', 'the change is confirmed')
+      }
       assert.equal((await other.send('/profile')).status, 302)
       await signedIn('nadia', NEW_PASSWORD)
       assert.match((await mailTo(server, 'nadia@shop.example')).text, /changed/)

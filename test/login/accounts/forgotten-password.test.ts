@@ -110,6 +110,17 @@ for (const mode of MODES) {
       assert.match(textOf(sent.text), /password|a link is on its way/)
     })
 
+    if (mode === 'standard') {
+      it('names what was typed, unless another site sent the form', async () => {
+        const browser = server.browser()
+        await submitted(browser, '/forgot_password', { action: '/forgot_password.do', username: 'nobody' })
+        const sentPage = async () => textOf((await browser.send('/email_sent?code=reset_password')).text)
+        assert.match(await sentPage(), /If there is an account nobody ?, a link is on its way/)
+        await browser.send('/forgot_password.do', { form: { username: 'nobody: call 555' } })
+        assert.match(await sentPage(), /If there is an account with this name/)
+      })
+    }
+
     // Covers POST /forgot_password.do: username; client_id; redirect_uri
     // Covers GET /reset_password: code; page: form
     // Covers POST /reset_password.do: code; password

@@ -68,6 +68,8 @@ for (const mode of MODES) {
       const approvals = await server.store.approvals.list('svc', id, 'app', server.clock.now())
       return Object.fromEntries(approvals.map(({ scope, status }) => [scope, status]))
     }
+    /** UAA: shows no message. */
+    const pageAfter = (code: string): string => (mode === 'uaa' ? PAGE : `${PAGE}?success_message_code=${code}`)
     const modified = () => server.events.filter(({ type }) => type === 'ApprovalModifiedEvent')
 
     describe('GET /profile', () => {
@@ -111,6 +113,12 @@ for (const mode of MODES) {
         },
         { query: 'error_message_code=%3Cscript%3E', kind: 'error', text: /<p>Error!<\/p>/ },
         { query: 'error_message_code=__proto__', kind: 'error', text: /<p>Error!<\/p>/ },
+        {
+          query: 'success_message_code=access.changed',
+          kind: 'success',
+          text: /choices for the application are saved/,
+        },
+        { query: 'success_message_code=access.revoked', kind: 'success', text: /access of the application is revoked/ },
         { query: 'success_message_code=toString', kind: 'success', text: /<p>Success!<\/p>/ },
         { query: 'success_message_code=x&error_message_code=session.unknown', kind: 'error', text: /already ended/ },
       ]
@@ -181,7 +189,7 @@ for (const mode of MODES) {
           checkedScopes: ['app-cloud.write', 'app-openid'],
         })
         assert.equal(answer.status, 302)
-        assert.equal(answer.headers['location'], PAGE)
+        assert.equal(answer.headers['location'], pageAfter('access.changed'))
         assert.deepEqual(await stored(), { 'cloud.read': 'DENIED', 'cloud.write': 'APPROVED', openid: 'APPROVED' })
         assert.deepEqual(
           (await list()).map(each => each.expiresAt),
@@ -215,7 +223,7 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
         const count = modified().length
         const other = await post(browser, '/profile', { clientId: 'auto', update: '', checkedScopes: 'auto-openid' })
-        assert.equal(other.headers['location'], PAGE)
+        assert.equal(other.headers['location'], pageAfter('access.changed'))
         const { id } = await userNamed(server, 'marissa')
         assert.deepEqual(await server.store.approvals.list('svc', id, 'auto', server.clock.now()), [])
         assert.equal(modified().length, count, 'no change, no event')
@@ -277,11 +285,11 @@ for (const mode of MODES) {
       it('revokes all approvals and tokens of a client, once', async () => {
         const { tokens } = await codeTokens()
         const answer = await post(browser, '/profile', { clientId: 'app', delete: '' })
-        assert.equal(answer.headers['location'], PAGE)
+        assert.equal(answer.headers['location'], pageAfter('access.revoked'))
         assert.deepEqual(await stored(), {})
         assert.equal(modified().at(-1)?.data, 'all revoked')
         const count = modified().length
-        assert.equal((await post(browser, '/profile', { clientId: 'app', delete: '' })).headers['location'], PAGE)
+        await post(browser, '/profile', { clientId: 'app', delete: '' })
         assert.equal(modified().length, count)
         assert.ok((await refresh(server, tokens.refresh_token)).status >= 400)
         assert.doesNotMatch((await browser.send('/profile')).text, /app-form/)
