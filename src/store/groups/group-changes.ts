@@ -182,7 +182,7 @@ const byName = (one: GroupRow, other: GroupRow): number => (one.display_name_low
 async function changeMembers(
   within: Transaction,
   inGroup: InGroup,
-  { remove, add, keepsOnly = false }: MemberChange,
+  { remove, add, addsNone = false }: MemberChange,
 ): Promise<void> {
   // Before anything else, since no statement can hold it.
   const odd = add.find(({ memberId }) => !isStorable(memberId))
@@ -196,7 +196,7 @@ async function changeMembers(
     const [only = ''] = remove.length === 1 ? remove : []
     await pruneNesting(within, inGroup.zone_id, { inner: only || inGroup.group_id, outer: inGroup.group_id })
   }
-  if (!keepsOnly) await addMembers(within, inGroup, add)
+  if (!addsNone) await addMembers(within, inGroup, add)
 }
 
 /** Groups that are directly in the group. */

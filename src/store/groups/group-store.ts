@@ -122,8 +122,8 @@ export interface MemberChange {
   readonly remove: readonly string[] | 'others'
   /** Members of this type already stay as they are. Each id once. */
   readonly add: readonly Member[]
-  /** Whether those of `add` that are no members, or no longer, stay out. */
-  readonly keepsOnly?: boolean
+  /** Whether nobody is added: those of `add` that are no members, or no longer, stay out. */
+  readonly addsNone?: boolean
 }
 
 /** A page of members. */

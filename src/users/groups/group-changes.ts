@@ -59,7 +59,7 @@ export function createGroupChanges(deps: ChangeDeps): GroupChanges {
     }
     const after = { ...changed(before, draft), updatedAt: clock.now() }
     const mayAdd = await checkAdditions(zone, after, { add: members.add, by, deps })
-    await store.groups.change(zone.id, after, { ...members, keepsOnly: !mayAdd })
+    await store.groups.change(zone.id, after, { ...members, addsNone: !mayAdd })
     const written = { ...after, version: before.version + 1 }
     report('GroupModifiedEvent', written, { by, facts: memberFacts(members) })
     return written
