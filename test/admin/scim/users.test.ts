@@ -508,6 +508,16 @@ for (const mode of MODES) {
         body: { schemas: [USER_SCHEMA], userName: 'x@y.example', [OWN]: { origin: 'nowhere' } },
         scimType: 'invalidValue',
       },
+      ...(['password', 'passwordHash'] as const).map(name => ({
+        name: `a ${name} of another provider`,
+        body: {
+          schemas: [USER_SCHEMA],
+          userName: 'x@y.example',
+          ...(name === 'password' && { password: 'a-good-password' }),
+          [OWN]: { origin: 'login-server', ...(name === 'passwordHash' && { passwordHash: 'x' }) },
+        },
+        scimType: 'invalidValue',
+      })),
       {
         name: 'a weak password',
         body: { schemas: [USER_SCHEMA], userName: 'x@y.example', password: '' },

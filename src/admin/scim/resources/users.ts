@@ -111,6 +111,9 @@ export function createScimUsers(deps: AdminDeps): Resources {
     async create(context, body, selection) {
       const definition = definitionOf(readResource(names, body))
       const { password, passwordHash, origin = internalOrigin, ...record } = definition
+      if (origin !== internalOrigin && (password ?? passwordHash) !== undefined) {
+        throw new ScimError('invalidValue', 'The password is managed by the identity provider of the user')
+      }
       if (passwordHash !== undefined) checkPasswordHash(passwordHash, { password, by: context.by, adminScope })
       const user = await users.create(context.zone, {
         draft: { active: true, verified: true, ...record, origin },
