@@ -226,6 +226,7 @@ async function applyZone(
     )
   })
   await warnOfUnknownGroups(zone, deps)
+  await warnOfUnknownSamlKey(zone, deps)
   return true
 }
 
@@ -235,6 +236,16 @@ async function warnOfUnknownGroups({ id, config }: ZoneDefinition, { store, warn
   if (groups.length === 0) return
   const unknown = missingGroups(groups, await store.groups.findByNames(id, groups))
   if (unknown.length > 0) warn(`zone ${id}: secondFactor.groups names groups that do not exist: ${unknown.join(', ')}`)
+}
+
+/** The keys of another zone than the default one are made by the API; until this one is, another one signs. */
+async function warnOfUnknownSamlKey({ id, config }: ZoneDefinition, { store, warn }: Deps): Promise<void> {
+  const { activeKeyId } = config.samlConfig ?? {}
+  if (typeof activeKeyId !== 'string') return
+  const { keys = {} } = (await store.zones.find(id))?.config.samlConfig ?? {}
+  if (!Object.hasOwn(keys, activeKeyId)) {
+    warn(`zone ${id}: samlConfig.activeKeyId names a key that the zone does not have: ${activeKeyId}`)
+  }
 }
 
 async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps): Promise<void> {

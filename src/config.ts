@@ -29,7 +29,7 @@ import { rateLimitOf } from './config/sections/ratelimit.ts'
 import { checkBootstrap } from './config/records/records.ts'
 import { checkSigningKeys, takeSigningKeys } from './config/keys/signing-keys.ts'
 import type { SigningKeys } from './config/keys/signing-keys.ts'
-import { samlOf } from './config/sections/saml.ts'
+import { checkChosenKey, samlOf } from './config/sections/saml.ts'
 import { secondFactorWarnings } from './config/records/second-factor.ts'
 import { secretFileWarnings } from './config/secret-files.ts'
 import { nonEmpty, readServer } from './config/server.ts'
@@ -154,6 +154,7 @@ async function readSettings(
   const management = managementOf(listen?.management, { port, problems })
   const smtp = smtpOf(file.smtp, baseUrl, problems)
   const saml = await samlOf(file.saml, problems)
+  checkChosenKey(zone.config.samlConfig?.activeKeyId, saml, problems)
   const asks = tls?.asksForCertificates ?? false
   const mutualTls = mutualTlsOf(file.mutual_tls, { baseUrl, trustedProxies, asks }, problems)
   const rateLimit = rateLimitOf(file.ratelimit, problems)

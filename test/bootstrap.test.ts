@@ -149,7 +149,10 @@ describe('SAML keys of a zone', () => {
       { samlConfig: { activeKeyId: 'toString' }, active: 'one' },
     ]
     for (const { samlConfig, active } of definitions) {
-      await start(store, { service: 'svc', zone_config: { samlConfig, links: { homeRedirect: `/${active}` } } })
+      const zone_config = { samlConfig, links: { homeRedirect: `/${active}` } }
+      const lines = await start(store, { service: 'svc', zone_config })
+      const unknown = 'warning: zone svc: samlConfig.activeKeyId names a key that the zone does not have: toString'
+      assert.equal(lines.includes(unknown), samlConfig?.activeKeyId === 'toString')
       const kept = (await store.zones.find('svc'))?.config.samlConfig
       assert.deepEqual(kept?.keys, keys)
       assert.equal(kept.activeKeyId, active)

@@ -59,6 +59,16 @@ describe('The SAML service provider', () => {
     assert.doesNotMatch(wrong.join(), /PRIVATE|wrong/)
   })
 
+  it('has the key that zone_config names, which must be among them', async () => {
+    const loadWith = (activeKeyId: string, keys: unknown) =>
+      loadText(folder, JSON.stringify({ saml: { active: 'one', keys }, zone_config: { samlConfig: { activeKeyId } } }))
+    assert.equal((await loadWith('two', pairs)).saml.keys?.active, 'one')
+    const path = 'zone_config.samlConfig.activeKeyId'
+    assert.deepEqual(await problemsOf(loadWith('three', pairs)), [`${path}: three is not among saml.keys`])
+    const unreadable = { ...pairs, three: { pem: 'x', cert: 'x' } }
+    assert.doesNotMatch((await problemsOf(loadWith('three', unreadable))).join(), /samlConfig/)
+  })
+
   it('may have an empty set of keys', async () => {
     assert.deepEqual((await load({ keys: {} })).saml.keys, { active: '', pairs: {} })
   })

@@ -69,3 +69,14 @@ export async function samlOf(file: SamlFile | undefined, problems: Problems): Pr
   }
   return { ...settings, keys: { active: active ?? only, pairs: Object.fromEntries(pairs) } }
 }
+
+/** Refuses an `activeKeyId` of the zone's settings, which takes the place of `saml.active`, that is not among the keys. */
+export function checkChosenKey(
+  activeKeyId: string | null | undefined,
+  { keys }: Pick<SamlSettings, 'keys'>,
+  problems: Problems,
+): void {
+  if (typeof activeKeyId !== 'string' || !keys || Object.hasOwn(keys.pairs, activeKeyId)) return
+  if (problems.list.some(({ key }) => key.startsWith('saml.'))) return // perhaps it is one of those that cannot be read
+  problems.add('zone_config.samlConfig.activeKeyId', `${activeKeyId} is not among saml.keys`)
+}
