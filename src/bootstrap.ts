@@ -187,9 +187,15 @@ async function applyZone(
 
   const { service } = config
   await applyEach(providersOf(bootstrap, service), definition =>
-    ledger.once({ zoneId, kind: 'provider', key: definition.originKey, definition }, () =>
-      applyProvider(zoneId, definition, deps),
-    ),
+    ledger.once({ zoneId, kind: 'provider', key: definition.originKey, definition }, async () => {
+      const isLeftOut = !bootstrap.identityProviders.includes(definition)
+      if (isLeftOut && (await store.bootstrap.applied(zoneId, 'provider', definition.originKey)) !== undefined) {
+        deps.warn(
+          `zone ${zoneId}: the file no longer has the record of the internal provider, whose policies are the default ones again`,
+        )
+      }
+      await applyProvider(zoneId, definition, deps)
+    }),
   )
 
   const defaults = defaultGroups(made, service)

@@ -117,6 +117,26 @@ describe('The second factor policy of a zone', () => {
   })
 })
 
+describe('The internal provider of a zone', () => {
+  it('has its default policies again without its record in the file, with a warning', async () => {
+    const store = await open()
+    const config = { disableInternalUserManagement: true }
+    const record = { originKey: 'svc', type: 'svc', name: 'svc', config }
+    const warningsWith = async (identity_providers: readonly object[]): Promise<readonly string[]> =>
+      (await start(store, { service: 'svc', bootstrap: { identity_providers } })).filter(line => line.startsWith('w'))
+    const policyOf = async () =>
+      (await store.providers.findByOrigin('svc', 'svc'))?.config['disableInternalUserManagement']
+    assert.deepEqual(await warningsWith([]), [], 'the first start')
+    assert.deepEqual(await warningsWith([record]), [])
+    assert.equal(await policyOf(), true)
+    assert.deepEqual(await warningsWith([]), [
+      'warning: zone svc: the file no longer has the record of the internal provider, whose policies are the default ones again',
+    ])
+    assert.notEqual(await policyOf(), true)
+    assert.deepEqual(await warningsWith([]), [], 'once')
+  })
+})
+
 describe('The base URL of a database', () => {
   it('causes a warning if it differs from that of the last start', async () => {
     const store = await open()
