@@ -18,6 +18,7 @@ export interface Parameter {
 /** An answer of an operation. */
 export interface Response {
   readonly description: string
+  readonly headers?: Readonly<Record<string, unknown>>
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
   readonly 'x-body-may-be-absent'?: boolean
 }

@@ -14,6 +14,9 @@ export const ERROR: Schema = {
   ...open({
     error: described(text, 'An error code. Without `error_description`, it may be a sentence.'),
     error_description: text,
+    message: described(text, 'The same as `error_description`, where UAA has both.'),
+    scope: described(text, 'The scopes that would do, or those that are allowed, with spaces between them.'),
+    origin: described(text, 'Of a user name that is taken: the provider of its account.'),
   }),
   required: ['error'],
 }
@@ -97,9 +100,21 @@ export const sharedName = (name: string, route: RegisteredRoute): string =>
 /** Whether the route's own refusals have the form of RFC 7644 §3.12. */
 const isScim = ({ url }: RegisteredRoute): boolean => url.includes('/scim/v2')
 
+/** Headers of every response with this status. */
+const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  302: { location: 'Target of the redirect.' },
+  303: { location: 'Target of the redirect.' },
+  401: { 'www-authenticate': 'The challenge.' },
+  429: { 'retry-after': 'Seconds to wait.' },
+  503: { 'retry-after': 'Seconds to wait.' },
+}
+
+/** RFC 6750 §3.1. */
+const LACKING_SCOPE = { 'www-authenticate': 'The challenge, if the caller lacks a scope.' }
+
 /** The Response Object; an error has the default error body of the route's audience. */
 export function responseObject(
-  { about, content, headers, mayBeEmpty }: Answer,
+  { about, content, headers: own, mayBeEmpty }: Answer,
   status: string,
   route: RegisteredRoute,
 ): Schema {
@@ -109,12 +124,15 @@ export function responseObject(
     ...(route.audience !== 'api' && { 'text/html': text }),
   }
   const types = Object.entries(content ?? (Number(status) >= 400 ? refusal : {}))
+  const headers = Object.entries({
+    ...HEADERS[status],
+    ...(status === '403' && route.audience === 'api' && LACKING_SCOPE),
+    ...own,
+  })
   return {
     description: about,
-    ...(headers && {
-      headers: Object.fromEntries(
-        Object.entries(headers).map(([name, description]) => [name, { description, schema: text }]),
-      ),
+    ...(headers.length > 0 && {
+      headers: Object.fromEntries(headers.map(([name, description]) => [name, { description, schema: text }])),
     }),
     ...(types.length > 0 && { content: Object.fromEntries(types.map(([type, schema]) => [type, { schema }])) }),
     ...(mayBeEmpty && { 'x-body-may-be-absent': true }),

@@ -165,11 +165,7 @@ export const bare = (about: string): Answer => ({ about, mayBeEmpty: true })
 export const statusAlone = (about: string): Answer => ({ about, statusAlone: true })
 
 /** A redirect. */
-export const redirect = (about: string): Answer => ({
-  about,
-  content: {},
-  headers: { location: 'Target of the redirect.' },
-})
+export const redirect = (about: string): Answer => empty(about)
 
 /** A flag in a query. */
 export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no', '1', '0'])

@@ -1,7 +1,20 @@
 // Server information, keys and health.
 import { GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import type { Area, Facts, Operation } from './description.ts'
-import { closed, empty, json, listOf, may, open, page, redirect, ref, text, textOrNull } from './description.ts'
+import {
+  closed,
+  described,
+  empty,
+  json,
+  listOf,
+  may,
+  open,
+  page,
+  redirect,
+  ref,
+  text,
+  textOrNull,
+} from './description.ts'
 
 const prompts = {
   type: 'object',
@@ -188,7 +201,18 @@ export const serverArea = (facts: Facts): Area => ({
       },
       ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'response_types_supported'],
     ),
-    Key: open({ kty: text, kid: text, use: { const: 'sig' }, alg: text, value: text }, ['kty', 'kid', 'use', 'alg']),
+    Key: open(
+      {
+        kty: text,
+        kid: text,
+        use: { const: 'sig' },
+        alg: text,
+        value: described(text, 'The key in PEM, or the shared secret.'),
+        ...Object.fromEntries(['n', 'e', 'crv', 'x', 'y', 'x5t', 'x5t#S256'].map(name => [name, text])),
+        x5c: listOf(text),
+      },
+      ['kty', 'kid', 'use', 'alg'],
+    ),
     KeySet: closed({ keys: listOf(ref('Key')) }),
   },
 })

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { storeText } from '../../../src/accounts/texts.ts'
+import { isJsonRecord } from '../../../src/base/json.ts'
 import { createRandom } from '../../../src/base/random.ts'
 import { MODES, tokensOf } from '../../support/oauth.ts'
-import type { Draft, OpenApi, Operation, Place } from '../../support/openapi.ts'
+import type { Draft, OpenApi, Operation, Place, Schema } from '../../support/openapi.ts'
 import {
   arbitraryOf,
   bodyTypeOf,
@@ -140,6 +141,20 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
   'PUT /scim/v2/Me', // the very account, but for its name
 ])
 
+/** Headers that programs act on. */
+const DOCUMENTED_HEADERS = ['location', 'etag', 'www-authenticate', 'retry-after']
+
+/** Schemas whose members others define: administrators those of a client, and standards those of metadata. */
+const OPEN: ReadonlySet<string> = new Set(['Client', 'Metadata'])
+
+/** Members of the body that the schema, if it is one of the document's own, does not name. */
+function unnamedMembers(body: unknown, { $ref }: Schema, { components }: OpenApi): readonly string[] {
+  const name = String($ref).replace('#/components/schemas/', '')
+  const { properties } = components.schemas[name] ?? {}
+  if (!isJsonRecord(body) || !isJsonRecord(properties)) return []
+  return OPEN.has(name) ? [] : Object.keys(body).filter(member => !Object.hasOwn(properties, member))
+}
+
 /** Every ninth invalid request is sent; the offset moves on with each operation. */
 const EVERY = 9
 
@@ -206,6 +221,11 @@ class World {
     const response = responseOf(this.api, operation, answer.status)
     if (!response) return problem('is not documented')
     if (answer.status < 400) this.reached.add(`${method} ${path}`)
+    for (const name of DOCUMENTED_HEADERS) {
+      if (answer.headers[name] !== undefined && !Object.hasOwn(response.headers ?? {}, name)) {
+        problem(`has the undocumented header ${name}`)
+      }
+    }
     const type = String(answer.headers['content-type'] ?? '').split(';')[0] ?? ''
     if (answer.text === '') {
       if (response.content && response['x-body-may-be-absent'] !== true) problem('has no body')
@@ -213,9 +233,12 @@ class World {
     }
     const schema = response.content?.[type]?.schema
     if (!schema) return problem(`has an undocumented body of type ${type}`)
-    if (type !== 'application/json') return
+    if (!type.endsWith('json')) return
     const check = checkOf(schema, this.api)
-    if (!check(answer.json<unknown>())) problem(`does not fit its schema: ${errorsOf(check)}`)
+    const body = answer.json<unknown>()
+    if (!check(body)) problem(`does not fit its schema: ${errorsOf(check)}`)
+    const unnamed = unnamedMembers(body, schema, this.api)
+    if (unnamed.length > 0) problem(`has the undocumented members ${unnamed.join(', ')}`)
   }
 
   async send(place: Place, draft: Draft, more: { label: string; request?: TestRequest; browser?: Browser }) {

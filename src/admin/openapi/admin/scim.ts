@@ -217,7 +217,9 @@ function ofType(
       json: { schema: PATCH, example: patchExample(`${one}.changed`) },
       answers: {
         200: scim('Changed.', resource, VERSION),
-        ...(type === GROUP && { 204: empty('Changed; answered unless `attributes` is sent.') }),
+        ...(type === GROUP && {
+          204: { ...empty('Changed; answered unless `attributes` is sent.'), headers: VERSION },
+        }),
         ...WRITTEN,
         ...MISSING,
       },
@@ -305,8 +307,7 @@ export function scimArea(): Area {
         answers: {
           200: scim('The user.', resource, MADE),
           304: empty('It has the version, and shows nothing that changes without it.'),
-          403: 'The client may not use the account by its token alone.',
-          404: 'The token is not that of a user.',
+          403: 'The token is not that of a user, or the client may not use the account by its token alone.',
         },
       },
       'PUT /scim/v2/Me': {
@@ -315,7 +316,7 @@ export function scimArea(): Area {
         query: selection,
         headers: match,
         json: resourceBody(USER, { schemas: [USER.schema.id], userName: 'adele@example.org', displayName: 'Adele' }),
-        answers: { 200: scim('Replaced.', resource, VERSION), ...WRITTEN, 403: 'Something else differs.', ...MISSING },
+        answers: { 200: scim('Replaced.', resource, MADE), ...WRITTEN, 403: 'Something else differs.', ...MISSING },
       },
       'PATCH /scim/v2/Me': {
         summary: 'Change your own account',
@@ -324,7 +325,7 @@ export function scimArea(): Area {
         headers: match,
         json: { schema: PATCH, example: patchExample('Adele') },
         answers: {
-          200: scim('Changed.', resource, VERSION),
+          200: scim('Changed.', resource, MADE),
           ...WRITTEN,
           403: 'Something else would change.',
           ...MISSING,

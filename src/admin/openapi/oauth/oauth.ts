@@ -352,6 +352,7 @@ export function oauthArea(facts: Facts): Area {
           email_verified: flag,
           phone_number_verified: flag,
           updated_at: whole,
+          previous_logon_time: described({ type: ['integer', 'null'] }, 'Milliseconds since 1970.'),
           address: described(
             open(Object.fromEntries(ADDRESS_PARTS.map(name => [name, text]))),
             'With scope `address`.',

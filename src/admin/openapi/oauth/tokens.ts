@@ -1,9 +1,10 @@
 // Introspection, listing and revocation of tokens.
-import type { Area, Facts, Fields, Operation } from '../description.ts'
+import type { Area, Facts, Fields, Operation, Schema } from '../description.ts'
 import {
   closed,
   described,
   empty,
+  flag,
   json,
   listOf,
   may,
@@ -43,6 +44,36 @@ const listed = (of: string, name: string): Operation => ({
 
 const byAnyMethod = (path: string, operation: Operation): Readonly<Record<string, Operation>> =>
   Object.fromEntries(ANY_METHOD.map(method => [`${method} ${path}`, operation]))
+
+/** Claims of access tokens. */
+const CLAIMS: Readonly<Record<string, Schema>> = {
+  sub: text,
+  user_id: text,
+  user_name: text,
+  origin: text,
+  email: text,
+  client_id: text,
+  cid: text,
+  azp: text,
+  client_auth_method: text,
+  authorities: texts,
+  aud: texts,
+  iss: text,
+  zid: text,
+  jti: text,
+  iat: whole,
+  exp: whole,
+  auth_time: whole,
+  amr: texts,
+  acr: { type: ['string', 'object'] },
+  grant_type: text,
+  rev_sig: text,
+  nonce: text,
+  az_attr: { type: 'object', additionalProperties: text },
+  cnf: { type: 'object' },
+  act: { type: 'object' },
+  revocable: described(flag, 'Whether the token is stored.'),
+}
 
 const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ...ASSERTION_FIELDS })
 
@@ -126,15 +157,16 @@ export function tokensArea(facts: Facts): Area {
     },
     schemas: {
       Introspection: open(
-        { active: { type: 'boolean' }, scope: { type: ['string', 'array'] }, client_id: text, exp: whole },
+        {
+          active: flag,
+          ...CLAIMS,
+          scope: facts.behaviour.standardIntrospection ? text : texts,
+          username: text,
+          token_type: text,
+        },
         ['active'],
       ),
-      CheckedToken: open({ scope: texts, client_id: text, exp: whole, jti: text }, [
-        'scope',
-        'client_id',
-        'exp',
-        'jti',
-      ]),
+      CheckedToken: open({ ...CLAIMS, scope: texts }, ['scope', 'client_id', 'exp', 'jti']),
       UserSession: closed(
         {
           signedInAt: text,
