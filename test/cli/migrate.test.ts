@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -25,6 +25,19 @@ describe('latchkey migrate', () => {
     assert.equal(made.status, 0)
     assert.match(made.stdout, new RegExp(`^Applied:\n {2}0001-first\n[^]*${KIND}\n`))
     assert.deepEqual(await run('migrate', '--plan'), { status: 0, stdout: 'The schema is up to date.\n', stderr: '' })
+  })
+
+  it('leaves an empty file empty when it plans', async () => {
+    const file = join(folder, 'empty.db')
+    writeFileSync(file, '')
+    const { status, stdout } = await run('migrate', '--plan', '--database', `sqlite:${file}`)
+    assert.equal(status, 0)
+    assert.match(stdout, /^The database is empty: /)
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.startsWith('empty')),
+      ['empty.db'],
+    )
+    assert.equal(statSync(file).size, 0)
   })
 
   it('plans and applies pending migrations, which migrate_at_start: false requires before a start', async () => {

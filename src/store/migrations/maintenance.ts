@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Database } from '../database.ts'
 import { openDatabase } from '../engine/open-database.ts'
+import { isEmptyFile } from '../engine/sqlite/file.ts'
 import { migrate } from './migrate.ts'
 import type { Migrated, MigrateOptions } from './migrate.ts'
 import type { Migration } from './migration.ts'
@@ -25,7 +26,11 @@ export const migrateDatabase = (url: string, options: MigrateOptions): Promise<M
   withDatabase(url, options.clock, db => migrate(db, options))
 
 /** What `migrateDatabase` would do. */
-export const planOf = (
+export function planOf(
   url: string,
   { clock, migrations }: { readonly clock: Clock; readonly migrations?: readonly Migration[] },
-): Promise<MigrationPlan> => withDatabase(url, clock, db => planMigrations(db, migrations))
+): Promise<MigrationPlan> {
+  const [, path] = /^sqlite:(?!:)(.+)$/.exec(url) ?? []
+  const unchanged = path !== undefined && isEmptyFile(path) ? 'sqlite::memory:' : url
+  return withDatabase(unchanged, clock, db => planMigrations(db, migrations))
+}

@@ -12,6 +12,9 @@ export function prepareFile(path: string): void {
   closeSync(openSync(path, 'a', 0o600)) // SQLite creates its -wal and -shm files with the same mode
 }
 
+/** Whether there is a file without contents, which opening a database would change. */
+export const isEmptyFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.size === 0
+
 /** Called when the database has been opened. The result throws `StoreUnavailable` while another file, or none, is in its place. */
 export function placeCheck(path: string): () => void {
   const log = `${path}-wal`
