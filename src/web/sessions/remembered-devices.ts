@@ -12,7 +12,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { CookieAttributes } from './cookies.ts'
-import { cookieOf, setCookie } from './cookies.ts'
+import { cookieOf, cookiesNamed, setCookie } from './cookies.ts'
 import { guardedName } from './session-cookies.ts'
 
 /** Browsers that need no second factor for a while. */
@@ -26,6 +26,8 @@ export interface RememberedDevices {
 }
 
 const DAY_SECONDS = 86_400
+/** Users of one browser. Many cookies would exceed the size of a request head, and nobody could sign in any more. */
+const MAX_USERS = 20
 
 /** One instance serves every zone; each user has a separate cookie, under a name that does not identify the user. */
 export function createRememberedDevices(deps: {
@@ -37,8 +39,10 @@ export function createRememberedDevices(deps: {
 }): RememberedDevices {
   const { clock, vault, service, urls, behaviour } = deps
 
+  const nameWith = (zone: AddressedZone, label: string): string =>
+    guardedName(zone, `${service.name}-device-${label}`, urls)
   const nameFor = (zone: AddressedZone, { id }: Pick<User, 'id'>): string =>
-    guardedName(zone, `${service.name}-device-${digest(`device of ${zone.id} ${id}`).slice(0, 12)}`, urls)
+    nameWith(zone, digest(`device of ${zone.id} ${id}`).slice(0, 12))
   const attributesIn = (zone: AddressedZone) =>
     ({
       path: `${urls.pathOf(zone)}/`,
@@ -48,6 +52,17 @@ export function createRememberedDevices(deps: {
     }) as const satisfies CookieAttributes
   const contextOf = (zone: AddressedZone, { id, passwordRevision, factors }: User): string =>
     JSON.stringify(['remembered device', zone.id, id, passwordRevision, factors?.revision ?? 0])
+
+  /** Expires the oldest cookies, which browsers send first (RFC 6265 §5.4), so that there is room for one more. */
+  function makeRoom(request: FastifyRequest, reply: FastifyReply, newName: string): void {
+    const { zone } = request
+    const [prefix = '', suffix = ''] = nameWith(zone, '\0').split('\0')
+    const names = cookiesNamed(request, prefix).map(([rest]) => prefix + rest)
+    const others = names.filter(name => name !== newName && name.length === newName.length && name.endsWith(suffix))
+    for (const name of others.slice(0, Math.max(0, others.length - MAX_USERS + 1))) {
+      setCookie(reply, name, '', { ...attributesIn(zone), maxAge: 0 })
+    }
+  }
 
   return {
     isRemembered(request, user) {
@@ -64,11 +79,14 @@ export function createRememberedDevices(deps: {
         return false
       }
     },
-    remember({ zone }, reply, user) {
+    remember(request, reply, user) {
+      const { zone } = request
       const { rememberDays } = secondFactorPolicy(zone, behaviour)
       if (rememberDays === 0) return
       const sealed = vault.seal(String(clock.now().getTime()), contextOf(zone, user))
-      setCookie(reply, nameFor(zone, user), sealed, { ...attributesIn(zone), maxAge: rememberDays * DAY_SECONDS })
+      const name = nameFor(zone, user)
+      makeRoom(request, reply, name)
+      setCookie(reply, name, sealed, { ...attributesIn(zone), maxAge: rememberDays * DAY_SECONDS })
     },
     forget(request, reply, user) {
       const name = nameFor(request.zone, user)

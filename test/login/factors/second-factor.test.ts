@@ -205,6 +205,18 @@ for (const mode of MODES) {
       server.clock.advance(3600)
     })
 
+    it('is remembered for the last twenty users of a browser', async () => {
+      server.clock.advance(60)
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      const others = Array.from({ length: 25 }, (_, index) => `svc-device-${String(index).padStart(12, '0')}`)
+      const ofZone = 'svc-device-000000000000.z1'
+      for (const name of [...others, ofZone]) browser.cookies.set(name, 'sealed')
+      assert.equal((await prove(browser, { code: app.code(server), remember: 'true' })).status, 302)
+      const kept = [...browser.cookies.keys()].filter(name => name.includes('-device-'))
+      assert.deepEqual(kept.slice(0, -1), [...others.slice(6), ofZone])
+    })
+
     it('is required in a remembered browser after rememberDays or a new password', async () => {
       const remembered = async (): Promise<readonly [string, string]> => {
         server.clock.advance(60)
