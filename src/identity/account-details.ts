@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import { isMailAddress, placeholderAddress } from '../model/mail.ts'
-import { nameAsEmail, withEmail, withPhoneNumber } from '../model/users/user.ts'
+import { nameAsEmail, withEmail, withFormattedName, withPhoneNumber } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import { newUser } from '../users/new-user.ts'
 import type { ExternalUser } from './source.ts'
@@ -52,7 +52,7 @@ export function upToDate(user: User, externalUser: ExternalUserWithRoles): User 
   const differs = Object.entries(claimed).some(([member, value]) => Reflect.get(user, member) !== value)
   if (!differs && detailed === user) return user
   const updated = withPhoneNumber(withEmail(detailed, email ?? user.email), phoneNumber ?? user.phoneNumber)
-  return { ...updated, ...claimed, userName: externalUser.userName }
+  return withFormattedName(user, { ...updated, ...claimed, userName: externalUser.userName })
 }
 
 /** The account with the provider's roles and attributes; the same object if it has them already. */

@@ -53,8 +53,17 @@ function profileClaims(user: User): Record<string, unknown> {
 /** The formatted name, unless given or family name were changed without it. */
 function displayedName(user: User): string | undefined {
   const formatted = nonEmpty(user.profile?.name?.formatted)
-  const isCurrent = [user.givenName, user.familyName].every(part => !part || formatted?.includes(part))
+  const isCurrent = [user.givenName, user.familyName].every(part => !part || hasName(formatted, part))
   return (isCurrent ? formatted : undefined) ?? nonEmpty(fullName(user)) ?? nonEmpty(user.profile?.displayName)
+}
+
+/** Whether the name is a part of the whole one: `Ann` of `Ann Lee`, and not of `Anna Lee`. Some scripts have no blanks. */
+function hasName(whole: string | undefined, part: string): boolean {
+  for (let at = whole?.indexOf(part) ?? -1; at >= 0; at = whole?.indexOf(part, at + 1) ?? -1) {
+    const [before = '', after = ''] = [whole?.slice(0, at), whole?.slice(at + part.length)]
+    if (!/[\p{Lu}\p{Ll}]$/u.test(before) && !/^[\p{Lu}\p{Ll}\p{M}]/u.test(after)) return true
+  }
+  return false
 }
 
 /** OpenID Connect Core §5.1.1; undefined for no address, and for one without any part. */

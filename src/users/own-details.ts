@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { normalized } from '../base/text/normalized.ts'
 import { LANGUAGES } from '../model/language.ts'
 import type { Language } from '../model/language.ts'
-import { fullName, MAX_NAME_LENGTH } from '../model/users/user.ts'
+import { MAX_NAME_LENGTH, withFormattedName } from '../model/users/user.ts'
 import type { Profile, User } from '../model/users/user.ts'
 
 /** The details that a user changes; absent members stay as they are, an empty name is removed. */
@@ -36,24 +36,15 @@ export function withOwnDetails(user: User, details: OwnDetails): User {
     ...kept('givenName', details.givenName ?? user.givenName ?? ''),
     ...kept('familyName', details.familyName ?? user.familyName ?? ''),
   }
-  const isRenamed = names.givenName !== user.givenName || names.familyName !== user.familyName
   const { displayName: ___, ...restOfProfile } = withLanguage(before ?? {}, language)
-  const renamed = isRenamed ? withoutFormatted(restOfProfile, fullName({ ...others, ...names })) : restOfProfile
-  const profile = { ...renamed, ...kept('displayName', displayName) }
+  const profile = { ...restOfProfile, ...kept('displayName', displayName) }
   const isEmpty = before === undefined && Object.keys(profile).length === 0
-  const after: User = { ...others, ...names, ...(!isEmpty && { profile }) }
+  const after = withFormattedName(user, { ...others, ...names, ...(!isEmpty && { profile }) })
   return isDeepStrictEqual(after, user) ? user : after
 }
 
 const kept = <const N extends string>(name: N, value: string): { readonly [K in N]?: string } =>
   value === '' ? {} : ({ [name]: value } as { readonly [K in N]: string }) // a computed name loses its type
-
-/** The formatted name follows the names that it was made of. */
-function withoutFormatted(profile: Profile, formatted: string | undefined): Profile {
-  if (profile.name?.formatted === undefined) return profile
-  const { formatted: _, ...name } = profile.name
-  return { ...profile, name: { ...name, ...kept('formatted', formatted ?? '') } }
-}
 
 /** `locale`, which applications receive, keeps its country as long as its language is the same. */
 function withLanguage(profile: Profile, language: OwnDetails['language']): Profile {

@@ -272,6 +272,13 @@ describe('createAccounts', () => {
     assert.equal(version, first.version + 2)
   })
 
+  it('changes a formatted name with the names that it was made of', async () => {
+    const first = await enter({ givenName: 'Ann', familyName: 'Lee' })
+    await store.users.updateProfile(zone.id, { ...first, profile: { name: { formatted: 'Dr Ann Lee' } } })
+    assert.equal((await enter({ givenName: 'Ann' })).profile?.name?.formatted, 'Dr Ann Lee')
+    assert.equal((await enter({ familyName: 'Lind' })).profile?.name?.formatted, 'Ann Lind')
+  })
+
   it('keeps at most 100 values of an attribute', async () => {
     const { profile } = await enter({ attributes: { team: Array.from({ length: 150 }, (_, n) => `t${n}`) } })
     assert.equal(profile?.custom?.['team']?.length, 100)

@@ -24,6 +24,18 @@ describe('userClaims', () => {
       given: { givenName: 'Ann', familyName: 'Lind' },
       want: { name: 'Ann Lind', given_name: 'Ann', family_name: 'Lind' },
     },
+    {
+      name: 'given and family name instead of a formatted name that contains them by chance',
+      profile: { name: { formatted: 'Anna Lee' } },
+      given: { givenName: 'Ann', familyName: 'Lee' },
+      want: { name: 'Ann Lee', given_name: 'Ann', family_name: 'Lee' },
+    },
+    {
+      name: 'a formatted name without blanks',
+      profile: { name: { formatted: '山田太郎' } },
+      given: { givenName: '太郎', familyName: '山田' },
+      want: { name: '山田太郎', given_name: '太郎', family_name: '山田' },
+    },
     { name: 'the display name if there is no other', profile: { displayName: 'Ann' }, want: { name: 'Ann' } },
     { name: 'a middle name', profile: { name: { middleName: 'B' } }, want: { middle_name: 'B' } },
     { name: 'a nickname', profile: { nickName: 'Annie' }, want: { nickname: 'Annie' } },

@@ -1,6 +1,6 @@
 // The user that results from a request: a new one, one that replaces another, and one that a PATCH changes.
 import type { User } from '../../model/users/user.ts'
-import { hasPrimaryEmail, withEmail, withPhoneNumber } from '../../model/users/user.ts'
+import { hasPrimaryEmail, withEmail, withFormattedName, withPhoneNumber } from '../../model/users/user.ts'
 import type { UserDraft } from '../../users/new-user.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import type { EmailInBody, UserBody } from './body.ts'
@@ -56,12 +56,12 @@ export function replaced(user: User, body: UserBody): User {
     'aliasId',
     'aliasZoneId',
   )
-  return {
+  return withFormattedName(user, {
     ...withClassicEmail(kept, email),
     userName,
     ...name,
     ...stated(body),
-  }
+  })
 }
 
 /** The user after a PATCH: omitted attributes do not change. */
@@ -75,7 +75,7 @@ export function patched(user: User, body: UserBody): User {
     ...phoneNumbers,
     ...(user.phoneNumber === undefined || clears.has('phonenumbers') ? [] : [user.phoneNumber]),
   ]
-  return {
+  return withFormattedName(user, {
     ...withClassicEmail(withPhoneNumber(kept, phones[0]), survivor(user, emails, clears.has('emails'))),
     ...(userName !== undefined && { userName }),
     ...name,
@@ -83,7 +83,7 @@ export function patched(user: User, body: UserBody): User {
     ...(verified !== undefined && { verified }),
     ...(aliasId !== undefined && { aliasId }),
     ...(aliasZid !== undefined && { aliasZoneId: aliasZid }),
-  }
+  })
 }
 
 const NAME_PARTS = ['givenName', 'familyName'] as const

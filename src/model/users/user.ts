@@ -16,6 +16,17 @@ export function fullName(user: User): string | undefined {
   return parts.length > 0 ? parts.join(' ') : undefined
 }
 
+/** The user after a change; a formatted name that the change leaves as it was follows given and family name. */
+export function withFormattedName(before: User, after: User): User {
+  const { profile } = after
+  const isRenamed = before.givenName !== after.givenName || before.familyName !== after.familyName
+  if (!isRenamed || profile?.name?.formatted === undefined) return after
+  if (profile.name.formatted !== before.profile?.name?.formatted) return after
+  const { formatted: _, ...others } = profile.name
+  const formatted = fullName(after)
+  return { ...after, profile: { ...profile, name: { ...others, ...(formatted !== undefined && { formatted }) } } }
+}
+
 /** The names of a user, in the order of forms. */
 export const OWN_NAMES = ['givenName', 'familyName', 'displayName'] as const
 /** Characters; as many as UAA's columns have. */

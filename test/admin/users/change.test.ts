@@ -365,6 +365,24 @@ for (const mode of MODES) {
     })
 
     describe('PATCH /Users/{id}', () => {
+      it('changes a formatted name, which the API does not show, with the names that it was made of', async () => {
+        const { id } = await api.create('formatted')
+        const { users } = api.server.store
+        const user = (await users.find('svc', id)) ?? assert.fail()
+        const profile = { name: { formatted: 'Dr Ann Lee', middleName: 'M' } }
+        await users.update('svc', { ...user, givenName: 'Ann', familyName: 'Lee', profile })
+        for (const [method, name, formatted] of [
+          ['PATCH', { familyName: 'Lind' }, 'Ann Lind'],
+          ['PUT', { givenName: 'Ann', familyName: 'Lind' }, 'Ann Lind'],
+          ['PUT', { givenName: 'Anna' }, 'Anna'],
+        ] as const) {
+          const body = method === 'PUT' ? newUserBody('formatted', { name }) : { name }
+          const answer = await api.send(method, `/Users/${id}`, body, { headers: { 'if-match': '*' } })
+          assert.equal(answer.status, 200, answer.text)
+          assert.deepEqual((await users.find('svc', id))?.profile?.name, { middleName: 'M', formatted })
+        }
+      })
+
       it('deactivates an imported user without an email address', async () => {
         const { id } = await api.create('unaddressed')
         const { users } = api.server.store
