@@ -11,7 +11,7 @@ import type { NoSuchProvider } from './provider-logout.ts'
 import type { ProviderSources } from './provider-sources.ts'
 import { auditRefusal, auditSuccess, hashedName } from './sign-in-events.ts'
 import type { SignInEvents } from './sign-in-events.ts'
-import type { ExternalUser, RedirectAnswer, RedirectAttempt, RedirectRefusal } from './source.ts'
+import type { ExternalUser, RedirectAnswer, RedirectAttempt, RedirectRefusal, RedirectSuccess } from './source.ts'
 
 /** The return of the browser from a provider. */
 export interface RedirectReturn {
@@ -37,7 +37,11 @@ export interface RedirectReturn {
  * `detail` says more.
  */
 export type RedirectResult =
-  | (EnteredUser & { readonly upstream?: UpstreamSession | undefined; readonly mayHaveIgnoredDemands: boolean })
+  | (EnteredUser & {
+      readonly upstream?: UpstreamSession | undefined
+      readonly overtaken?: RedirectSuccess['overtaken'] | undefined
+      readonly mayHaveIgnoredDemands: boolean
+    })
   | (NoSuchProvider & { readonly detail?: string })
   | RedirectRefusal
 
@@ -95,14 +99,14 @@ export function createRedirectSignIn({
       auditRefusal(audit, { principal: hashedName(attempt.nonce ?? origin), ...facts }, ended)
       return ended
     }
-    const { externalUser, upstream } = ended
+    const { externalUser, upstream, overtaken } = ended
     const result = await entry.enter(zone, provider, { externalUser, invited })
     if (result.outcome === 'refused') {
       auditRefusal(audit, { principal: hashedName(externalUser.userName), ...facts }, result)
       return result
     }
     auditSuccess(audit, { principal: result.user.id, ...facts })
-    return { ...result, upstream, mayHaveIgnoredDemands: mayIgnoreDemands }
+    return { ...result, upstream, overtaken, mayHaveIgnoredDemands: mayIgnoreDemands }
   }
 }
 

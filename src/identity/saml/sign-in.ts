@@ -136,11 +136,8 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
         ownEntityId: own.entityId,
         requestedFormatOnly: behaviour.requestedNameIdOnly,
       })
-      const logout = { origin: record.originKey, externalId: externalUser.externalId, sid: statement.sessionIndex }
-      const loggedOutAt = await logoutSince(zone.id, { ...logout, issuedAt: statement.issuedAt }, store)
-      if (loggedOutAt) {
-        throw new SamlProblem('expired', `the provider signed the user out at ${timeAndNow(loggedOutAt, now)}`)
-      }
+      const problem = await logoutProblem(zone, record, { externalUser, statement })
+      if (problem) throw problem
       // The last check, so that a refused message does not consume a valid assertion.
       const id = digest(JSON.stringify(['saml', record.originKey, statement.assertionId]))
       if (!(await store.assertions.use(zone.id, id, statement.usableUntil))) {
@@ -154,6 +151,17 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       if (error.reason === 'decryption') await pauseToMultipleOf(DECRYPTION_REFUSAL_MS, elapsed())
       return refusalOf(error)
     }
+  }
+
+  /** The problem of an assertion from before a logout that the provider demanded. */
+  async function logoutProblem(
+    { id }: AddressedZone,
+    { originKey: origin }: IdentityProvider,
+    { externalUser: { externalId }, statement: { sessionIndex: sid, issuedAt } }: Omit<Vouched, 'outcome'>,
+  ): Promise<SamlProblem | undefined> {
+    const loggedOutAt = await logoutSince(id, { origin, externalId, sid, issuedAt }, store)
+    if (!loggedOutAt) return undefined
+    return new SamlProblem('expired', `the provider signed the user out at ${timeAndNow(loggedOutAt, clock.now())}`)
   }
 
   /** Undefined while its metadata cannot be used. */
@@ -180,7 +188,16 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
       const admitted = await admit(record, arrival, demand => readResponse(response, { ...demand, inResponseTo }))
       if (admitted.outcome !== 'genuine') return admitted
       const { externalUser, statement } = admitted
-      return { outcome: 'genuine', externalUser, upstream: upstreamOf(statement) }
+      return {
+        outcome: 'genuine',
+        externalUser,
+        upstream: upstreamOf(statement),
+        // A logout that began after the first check may have ended the user's sessions before this one was stored.
+        async overtaken() {
+          const problem = await logoutProblem(arrival.zone, record, admitted)
+          return problem && refusalOf(problem)
+        },
+      }
     },
   }
 }

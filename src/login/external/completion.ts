@@ -111,13 +111,14 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
         invited: invitation?.user,
         ...(attempt && recency(attempt)),
       })
-      if (result.outcome !== 'signed-in') {
-        log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(result)}`)
-        const answer = await given.refused?.(result, path)
+      const refuse = async (refused: Refused): Promise<FastifyReply> => {
+        log.refusal(`sign-in at ${JSON.stringify(origin)}: ${detailOf(refused)}`)
+        const answer = await given.refused?.(refused, path)
         if (typeof answer === 'string') return reply.redirect(answer, 302)
-        const failure = answer ?? failureOf(result, provider.name, behaviour)
+        const failure = answer ?? failureOf(refused, provider.name, behaviour)
         return fail(request, reply, { ...given, failure })
       }
+      if (result.outcome !== 'signed-in') return refuse(result)
       // Linking the account has ended its codes; this is for one that was linked before.
       if (attempt?.invitation !== undefined) await takeInvitation(zone, attempt.invitation, deps)
       const { amr, acr, upstream } = result
@@ -127,6 +128,11 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
         ...(acr && { acr }),
         ...timeOf(attempt, result),
       })
+      const overtaken = await result.overtaken?.()
+      if (overtaken) {
+        await sessions.end(request, reply)
+        return refuse(overtaken)
+      }
       if (invitation) {
         const url = await returnUrl(zone, invitation.requestedReturn, deps)
         return reply.redirect(url ?? `${urls.ofZone(zone)}/home`, 302)

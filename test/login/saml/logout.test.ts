@@ -409,6 +409,23 @@ for (const mode of MODES) {
         )
       })
 
+      it('ends a session that begins meanwhile with an assertion issued before it', async () => {
+        const issueInstant = clock.now()
+        clock.advance(1)
+        const { sessions } = server.store
+        const replaceAtLogon = sessions.replaceAtLogon.bind(sessions)
+        mock.method(sessions, 'replaceAtLogon', async (...args: Parameters<typeof replaceAtLogon>) => {
+          assert.equal(statusOf(await byRedirect(requestOf({ nameId: 'moe', sessionIndexes: ['w-1'] }))), 'Success')
+          return replaceAtLogon(...args)
+        })
+        const browser = server.browser()
+        await signInSaml(browser, idp, { origin: 'corp', parts: { nameId: 'moe', sessionIndex: 'w-1', issueInstant } })
+        mock.restoreAll()
+        assert.equal(await isSignedIn(browser), false)
+        assert.match(server.refusals.at(-1) ?? '', /^sign-in at "corp": .* the provider signed the user out at /)
+        await signIn({ nameId: 'moe', sessionIndex: 'w-1' })
+      })
+
       it('ends nothing of a user whose name is the same in another format', async () => {
         const browser = await signIn({ nameId: 'pat', sessionIndex: 'f-1', format: SAML.persistentName })
         for (const sessionIndexes of [[], ['f-1']]) {
