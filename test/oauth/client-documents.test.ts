@@ -1,6 +1,8 @@
 // Clients whose id is the URL of their metadata document.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { after, before, describe, it } from 'node:test'
 import { exportJWK, generateKeyPair } from 'jose'
 import { addSeconds } from '../../src/base/clock.ts'
@@ -381,6 +383,26 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, asking(kept))).status, 200)
       server.clock.advance(61)
       assert.equal((await authorize(browser, asking(id))).status, 200)
+    })
+
+    it('are awaited by at most a hundred requests of a zone; for others the last document counts', async () => {
+      server.clock.advance(61)
+      const known = documents.publish('/before-the-silence.json')
+      browser = await signedIn(server)
+      const ask = (id: string) => browser.send('/oauth/authorize', { query: asking(id) })
+      assert.equal((await ask(known)).status, 200)
+      server.clock.advance(901)
+      const site = createServer(() => {}).listen(0, '127.0.0.1')
+      await once(site, 'listening')
+      const address = site.address()
+      const silent = `http://localhost:${typeof address === 'object' ? address?.port : ''}/silent.json`
+      const answers = Array.from({ length: 101 }, () => ask(silent))
+      assert.equal((await Promise.race(answers)).status, 503)
+      assert.equal((await ask(known)).status, 200)
+      site.closeAllConnections()
+      const statuses = (await Promise.all(answers)).map(({ status }) => status)
+      assert.equal(statuses.filter(status => status === 503).length, 1)
+      site.close()
     })
 
     it('allow only response_type=code', async () => {

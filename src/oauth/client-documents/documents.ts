@@ -10,6 +10,7 @@ import { parseJson } from '../../base/json.ts'
 import { loadOnce } from '../../base/concurrency/load-once.ts'
 import type { Outbound } from '../../base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../../base/outbound/error.ts'
+import { createWaitingCallers } from '../../base/outbound/waiting-callers.ts'
 import { digest } from '../../base/secrets.ts'
 import { registrantShare } from '../../clients/outbound-share.ts'
 import type { Client } from '../../model/clients/client.ts'
@@ -27,7 +28,8 @@ import { documentUrlProblem, isAddress } from '../../model/clients/document-addr
 export interface ClientDocuments {
   /**
    * Undefined for an id that is no such address, in a zone without them, and for a document that cannot be used. Throws
-   * `OutboundBusy` if no request for it can be sent, or the zone has fetched too many, and none is cached.
+   * `OutboundBusy` if no request for it can be sent, the zone has fetched too many, or too many of its callers wait, and none is
+   * cached.
    */
   find(zoneId: string, clientId: string): Promise<Client | undefined>
   /** Whether the site said, when it was last asked, that there is no such document. */
@@ -110,6 +112,15 @@ const isUnreachable = (cause: unknown): boolean =>
   cause instanceof OutboundBusy ||
   (cause instanceof OutboundError && ['timeout', 'unreachable'].includes(cause.failure))
 
+/** When the document was fetched: now at the latest, because the clock may have been set back since. */
+const fetchTime = ({ fetchedAt }: Cached, now: Date): Date => (fetchedAt < now ? fetchedAt : now)
+
+/** Whether the document is used while its site cannot be asked. */
+const outlasts = (before: Cached | undefined, zone: Zone, now: Date): before is Cached =>
+  before?.client !== undefined &&
+  before.policy === policyOf(zone) &&
+  isWithin(STALE_SECONDS, fetchTime(before, now), now)
+
 /** Errors a while ago do not lengthen the pause. */
 const pauseAfter = (before: Cached | undefined, now: Date): number =>
   before?.pauseSeconds !== undefined && isWithin(before.freshSeconds + PAUSE_SECONDS.max, before.triedAt, now)
@@ -123,6 +134,7 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
   const { store, behaviour, clock } = deps
   const { usable, failed, known, quiet } = emptyCaches()
   const underWay = new Map<string, Promise<Cached>>()
+  const waiting = createWaitingCallers()
 
   /**
    * Naming many addresses stops the zone from fetching more of them for a minute; cached documents remain usable. Whether the
@@ -157,34 +169,41 @@ export function createClientDocuments(deps: DocumentDeps): ClientDocuments {
       const pauseSeconds = isBusy ? before?.pauseSeconds : pauseAfter(before, now)
       const tried = { pauseSeconds, triedAt: now, freshSeconds: isBusy ? 0 : (pauseSeconds ?? 0) } // then no request was sent
       // Only an unreachable site is tolerated: a changed document counts at once.
-      const isForgiven = isUnreachable(cause) && before?.client !== undefined && before.policy === policyOf(zone)
-      const fetchedAt = before && before.fetchedAt <= now ? before.fetchedAt : now // not if the clock was set back since
-      if (isForgiven && isWithin(STALE_SECONDS, fetchedAt, now)) return { ...before, ...tried, fetchedAt }
+      if (isUnreachable(cause) && outlasts(before, zone, now)) {
+        return { ...before, ...tried, fetchedAt: fetchTime(before, now) }
+      }
       if (isBusy) throw cause
       return { policy: policyOf(zone), isGone: cause instanceof DocumentGone, ...tried, fetchedAt: now }
     }
   }
 
-  async function refreshed(zone: Zone, clientId: string): Promise<Client | undefined> {
+  async function fetchAndKeep(zone: Zone, clientId: string, before: Cached | undefined): Promise<Cached> {
     const key = keyOf(zone.id, clientId)
-    const kept = usable.get(key) ?? failed.peek(key)
-    const isKnown = known.get(key) === true
-    if (kept !== undefined && kept.policy === policyOf(zone) && isWithin(kept.freshSeconds, kept.triedAt, clock.now()))
-      return kept.client
-    const running = underWay.get(key)
-    if (running) return (await running).client
-    const fetchOnce = async (): Promise<Cached> => {
-      if (!isKnown) await takeFetch(zone)
-      return fetched(zone, clientId, kept)
-    }
-    const work = fetchOnce().finally(() => underWay.delete(key))
-    underWay.set(key, work)
-    const found = await work
+    if (known.get(key) !== true) await takeFetch(zone)
+    const found = await fetched(zone, clientId, before)
     for (const cache of [usable, failed]) cache.drop(key)
     const cache = found.client ? usable : failed
     cache.set(key, zone.id, found)
     if (found.client) known.set(key, zone.id, true)
-    return found.client
+    return found
+  }
+
+  async function refreshed(zone: Zone, clientId: string): Promise<Client | undefined> {
+    const key = keyOf(zone.id, clientId)
+    const kept = usable.get(key) ?? failed.peek(key)
+    if (kept !== undefined && kept.policy === policyOf(zone) && isWithin(kept.freshSeconds, kept.triedAt, clock.now()))
+      return kept.client
+    const fetchOnce = (): Promise<Cached> => {
+      const work = underWay.get(key) ?? fetchAndKeep(zone, clientId, kept).finally(() => underWay.delete(key))
+      underWay.set(key, work)
+      return work
+    }
+    try {
+      return (await waiting(zone.id, fetchOnce)).client
+    } catch (cause) {
+      if (!(cause instanceof OutboundBusy && outlasts(kept, zone, clock.now()))) throw cause
+      return kept.client
+    }
   }
 
   return {
