@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -14,9 +14,14 @@ writeFileSync(join(folder, 'warned.yml'), 'base_url: http://id.example\n')
 writeFileSync(join(folder, 'bad.yml'), 'servise: svc\nbootstrap: { clients: [ { client_id: a } ] }\n')
 
 /** Runs the command until it exits; none of these starts a server. */
-function latchkey(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function latchkey(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  output: 'pipe' | number = 'pipe',
+) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, ...args], {
     cwd: folder,
+    stdio: ['pipe', output, 'pipe'],
     env: { PATH: process.env['PATH'], ...env },
     encoding: 'utf8',
     timeout: 60_000,
@@ -215,6 +220,22 @@ describe('latchkey', () => {
   it('reports in one line that the database’s folder cannot be created', { skip: !isLinux && 'needs /proc' }, () => {
     const { status, stderr } = latchkey(['--database', 'sqlite:/proc/none/of/latchkey.db', '--port', '0'])
     assert.match(stderr, /^latchkey: cannot open the database \/proc\/none\/of\/latchkey\.db: no such file\n$/)
+    assert.equal(status, 1)
+  })
+
+  it('names the whole path of a database that it cannot open', () => {
+    writeFileSync(join(folder, 'a-file'), '')
+    const { status, stderr } = latchkey(['--database', 'sqlite:./a-file/latchkey.db', '--port', '0'])
+    assert.equal(
+      stderr,
+      `latchkey: cannot open the database ${join(folder, 'a-file/latchkey.db')}: its parent is not a directory\n`,
+    )
+    assert.equal(status, 1)
+  })
+
+  it('reports that its output cannot be written', { skip: !isLinux && 'needs /dev/full' }, () => {
+    const { status, stderr } = latchkey(['--help'], {}, openSync('/dev/full', 'w'))
+    assert.equal(stderr, 'latchkey: the output cannot be written: the disk is full\n')
     assert.equal(status, 1)
   })
 

@@ -41,7 +41,7 @@ export async function openSqlite(location: string, options: SqliteOptions): Prom
     return await open(location, options)
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error
-    throw new StoreUnavailable(`cannot open the database ${location}: ${reasonOf(error)}`, { cause: error })
+    throw new StoreUnavailable(`cannot open the database ${resolve(location)}: ${reasonOf(error)}`, { cause: error })
   }
 }
 
