@@ -46,7 +46,7 @@ export function loginHandlers(on: On<SignInRoute>, deps: LoginDeps): void {
     }
     // UAA: forgets the name. See docs/compatibility.md, P3.
     const typedName = deps.behaviour.keepTypedName ? typedNames.take(request, reply) : undefined
-    const shownName = query.get('error') === undefined ? undefined : typedName
+    const shownName = (query.get('error') ?? query.get('success')) ? typedName : undefined
     return showSignInPage({ request, reply, query, signInTarget, typedName: shownName }, deps)
   })
 

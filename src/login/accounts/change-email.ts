@@ -188,7 +188,8 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
         await sendAccountMail({ ...notice, mail: 'emailChanged', to: before.email }, deps)
         const url = await returnUrl(zone, requestedReturn, { ...deps, fallback: 'change_email_redirect_url' })
         if (!signedIn) {
-          const done = { success: 'change_email_success', clientId: requestedReturn.clientId, url }
+          const { clientId } = requestedReturn
+          const done = { success: 'change_email_success', userName: user.userName, clientId, url }
           return redirectToSignIn(request, reply, done, deps)
         }
         // In the session of another user, too: the sign-in page would redirect that one to the home page without a message.

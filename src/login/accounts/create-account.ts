@@ -155,7 +155,8 @@ function verifyHandlers(on: On<AccountPage>, deps: LoginDeps): void {
       case 'verified': {
         const url = await returnUrl(zone, result.requestedReturn, { ...deps, fallback: 'signup_redirect_url' })
         const { clientId } = result.requestedReturn
-        return redirectToSignIn(request, reply, { success: 'verify_success', clientId, url }, deps)
+        const { userName } = result.user
+        return redirectToSignIn(request, reply, { success: 'verify_success', userName, clientId, url }, deps)
       }
     }
   })

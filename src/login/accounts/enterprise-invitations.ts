@@ -39,6 +39,6 @@ export function enterpriseInvitationHandler(
     // Linking the account has ended its codes; this is for one that was linked before.
     await takeInvitation(zone, code, deps)
     await deps.users.verify(zone, result.user.id, { by: auditOriginOf(request) }) // the link was sent to the address
-    return leadToSignIn(request, reply, invitation.requestedReturn)
+    return leadToSignIn(request, reply, { userName: result.user.userName, ...invitation })
   })
 }

@@ -121,7 +121,8 @@ export function forgottenPasswordHandlers(on: On<AccountPage>, deps: LoginDeps):
         const { user, requestedReturn } = result
         await passwordChangedMail({ zone, frame: await pages.mailFrame(request), user }, deps)
         const url = await returnUrl(zone, requestedReturn, deps)
-        const done = { success: 'password_reset', clientId: requestedReturn.clientId, url }
+        const { clientId } = requestedReturn
+        const done = { success: 'password_reset', userName: user.userName, clientId, url }
         return redirectToSignIn(request, reply, done, deps)
       }
     }

@@ -27,7 +27,7 @@ export interface InvitationAnswers {
   readonly leadToSignIn: (
     request: FastifyRequest,
     reply: FastifyReply,
-    requested: RequestedReturn,
+    accepted: { readonly userName: string; readonly requestedReturn: RequestedReturn },
   ) => Promise<FastifyReply>
 }
 
@@ -65,12 +65,13 @@ export function createInvitationAnswers(path: string, deps: LoginDeps): Invitati
   async function leadToSignIn(
     request: FastifyRequest,
     reply: FastifyReply,
-    requested: RequestedReturn,
+    { userName, requestedReturn }: { readonly userName: string; readonly requestedReturn: RequestedReturn },
   ): Promise<FastifyReply> {
     const done = {
       success: 'invite_accepted',
-      clientId: requested.clientId,
-      url: await returnUrl(request.zone, requested, deps),
+      userName,
+      clientId: requestedReturn.clientId,
+      url: await returnUrl(request.zone, requestedReturn, deps),
     }
     return redirectToSignIn(request, reply, done, deps)
   }

@@ -72,7 +72,7 @@ export function invitationHandlers(on: On<AccountPage>, deps: LoginDeps): void {
       case 'refused':
         return show(request, reply, { code, invitation, problem: { password: result.message }, status: 422 })
       case 'accepted':
-        return leadToSignIn(request, reply, result.requestedReturn)
+        return leadToSignIn(request, reply, { userName: invitation.user.userName, ...result })
     }
   })
 

@@ -13,6 +13,7 @@ import type { Limits } from '../../web/limits/limits.ts'
 import type { Taken } from '../../web/limits/shared-limits.ts'
 import { TooManyRequests } from '../../web/limits/too-many-requests.ts'
 import { contextOf } from '../../web/requests/request-context.ts'
+import { createTypedNames } from '../sign-in/typed-name.ts'
 import type { LoginDeps } from '../deps.ts'
 
 /** Refuses where the zone has its self-service off: 404. */
@@ -92,6 +93,8 @@ const inQuery = (url: string): string => encodeURIComponent(url).replaceAll('%3A
 interface Done {
   /** A message of the sign-in page. */
   readonly success: string
+  /** Who signs in next. */
+  readonly userName: string
   readonly clientId: string | undefined
   readonly url: string | undefined
 }
@@ -103,9 +106,10 @@ interface Done {
 export async function redirectToSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
-  { success, clientId, url }: Done,
-  { sessions, urls }: LoginDeps,
+  { success, userName, clientId, url }: Done,
+  { sessions, urls, behaviour }: LoginDeps,
 ): Promise<FastifyReply> {
+  if (behaviour.keepTypedName) createTypedNames({ urls, shownAt: '/login' }).keep(reply, userName)
   if (clientId !== undefined && url !== undefined && !(await sessions.signedIn(request))) {
     const query = new URLSearchParams({ client_id: clientId, redirect_uri: url })
     await sessions.saveRequest(request, reply, { path: `/continue?${query.toString()}`, reauthenticate: false })

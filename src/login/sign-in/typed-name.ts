@@ -1,4 +1,4 @@
-// The user name of a failed sign-in, or the address that a mail was sent to, for the page that the browser is redirected to. It
+// The user name of a failed sign-in or of a user who signs in next, or the address that a mail was sent to, for the next page. It
 // travels in a cookie: URLs end up in logs and histories. Like every cookie it is untrusted input: the page only shows it.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AddressedZone } from '../../model/request.ts'

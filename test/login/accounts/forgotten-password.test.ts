@@ -260,6 +260,8 @@ for (const mode of MODES) {
       for (let attempt = 0; attempt < 6; attempt += 1) assert.ok(!(await signsIn('sam', 'wrong')))
       const browser = server.browser()
       assert.equal((await reset(link, NEW_PASSWORD, { browser })).status, 302)
+      const page = (await browser.send('/login?success=password_reset')).text
+      assert.equal(page.includes('value="sam"'), mode === 'standard', 'the user need not type the name again')
       assert.match(String((await browser.send('/profile')).headers['location']), /\/login$/)
       assert.match(String((await other.send('/profile')).headers['location']), /\/login$/)
       assert.ok(await signsIn('sam', NEW_PASSWORD))
