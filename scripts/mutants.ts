@@ -792,8 +792,8 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'guesses of a second factor, after a reset by mail',
-    'accounts/password-reset.ts',
-    '(user.factors?.methods ?? []).length === 0',
+    'store/users/users.ts',
+    'methods.length === 0',
     'true',
     'login/factors/second-factor-refusals',
   ),

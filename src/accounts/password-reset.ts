@@ -136,8 +136,6 @@ async function setByCode(
       return { outcome: 'refused', message: result.message, user, requestedReturn, endsAt }
     case 'changed': {
       if (!user.verified) await deps.users.verify(zone, user.id, { by })
-      // Failures may be guesses of a second factor: an attacker with access to the mailbox could otherwise guess without limit.
-      if ((user.factors?.methods ?? []).length === 0) await deps.users.unlock(zone, result.user, by)
       return { outcome: 'changed', user: { ...result.user, verified: true }, requestedReturn }
     }
   }

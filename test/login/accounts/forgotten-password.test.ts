@@ -260,6 +260,7 @@ for (const mode of MODES) {
       for (let attempt = 0; attempt < 6; attempt += 1) assert.ok(!(await signsIn('sam', 'wrong')))
       const browser = server.browser()
       assert.equal((await reset(link, NEW_PASSWORD, { browser })).status, 302)
+      assert.doesNotMatch(server.events.map(({ type }) => type).join(), /Unlocked/, 'which the new password implies')
       const page = (await browser.send('/login?success=password_reset')).text
       assert.equal(page.includes('value="sam"'), mode === 'standard', 'the user need not type the name again')
       assert.match(String((await browser.send('/profile')).headers['location']), /\/login$/)
