@@ -92,8 +92,11 @@ for (const button of document.querySelectorAll('button[data-deliberate]')) {
   })
 }
 
-for (const element of document.querySelectorAll('time[data-moment]')) {
+for (const element of document.querySelectorAll('time')) {
   const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: 'long', timeStyle: 'short' })
-  element.title = element.textContent // in UTC
-  element.textContent = format.format(new Date(element.dateTime))
+  const moment = format.format(new Date(element.dateTime))
+  if ('moment' in element.dataset) {
+    element.title = element.textContent // in UTC
+    element.textContent = moment
+  } else element.title = moment // beside how long ago it was
 }

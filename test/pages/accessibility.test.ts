@@ -378,6 +378,15 @@ describe('Page in a browser', () => {
     }
   })
 
+  it('tells beside how long ago something was when that was', async () => {
+    const { page } = await open({ timezoneId: 'Asia/Tokyo' })
+    await page.goto(`${base}/en/profile`)
+    const [time] = await page.locator('.events time').all()
+    assert.equal(await time?.innerText(), '2 hours ago')
+    assert.equal(await time?.getAttribute('title'), 'March 2, 2026 at 6:40 PM')
+    await page.context().close()
+  })
+
   it('fits a phone without scripts, with UTC times', async () => {
     const { page } = await open({ viewport: phone, javaScriptEnabled: false })
     for (const language of LANGUAGES) {
