@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { provenBy } from '../../factors/authentication.ts'
-import { isFresh } from '../../model/sessions/session.ts'
+import { mayAddAtSignIn } from '../../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { withFormRedirect } from '../../pages/parts/layout.ts'
 import { appPage, recoveryCodesPage } from '../../pages/sign-in/second-factor.ts'
@@ -41,6 +41,8 @@ export function firstFactorHandlers(
   const mayEnrol = (task: Task | undefined, method: FactorMethod): task is Task =>
     task !== undefined && addsFactor(task) && task.reaching.includes(method)
 
+  const mayAddNow = ({ session, user }: SignedInUser): boolean => mayAddAtSignIn(session, user, clock.now())
+
   /** The page that asks what is outstanding, for the target of the form. */
   const ask = async (request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> =>
     goTo(reply, withFormRedirect(SECOND_FACTOR_PATH, await tasks.formRedirectUri(request, form)), urls)
@@ -56,7 +58,7 @@ export function firstFactorHandlers(
     const task = await tasks.of(request, form)
     if (!mayEnrol(task, 'totp')) return ask(request, reply, form)
     const { signedIn } = task
-    if (!isFresh(signedIn.session, clock.now())) return signInAgain(request, reply, form)
+    if (!mayAddNow(signedIn)) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
     const secret = await oneTimePasswords.begin(enrolmentOf(request, signedIn, chrome))
     return pages.send(reply, appPage(chrome, { ...(await appLinks(request, form)), secret }))
@@ -80,7 +82,7 @@ export function firstFactorHandlers(
       return finish(request, reply, { signedIn, form, factor: { level: '2', amr: ['otp'] } })
     }
     const kept = await oneTimePasswords.again(sealed, enrolment)
-    if (!kept && !isFresh(signedIn.session, clock.now())) return signInAgain(request, reply, form)
+    if (!kept && !mayAddNow(signedIn)) return signInAgain(request, reply, form)
     const secret = kept ?? (await oneTimePasswords.begin(enrolment))
     const problem = result.outcome === 'wrong' ? texts.wrongCode : texts.expired
     return pages.send(reply.status(422), appPage(chrome, { ...(await appLinks(request, form)), secret, problem }))

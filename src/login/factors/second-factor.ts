@@ -4,8 +4,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import type { Html } from '../../base/html.ts'
+import { mayAddAtSignIn } from '../../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
-import { isFresh } from '../../model/sessions/session.ts'
 import { siteName, withFormRedirect } from '../../pages/parts/layout.ts'
 import type { Chrome } from '../../pages/parts/layout.ts'
 import { enrolPage, provePage } from '../../pages/sign-in/second-factor.ts'
@@ -55,7 +55,8 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
     const { task, form, problem } = shown
     const asked = choicesOf(task).find(each => each === form.get('way'))
     const adds = addsFactor(task) && asked === undefined
-    if (adds && !isFresh(task.signedIn.session, deps.clock.now())) return signInAgain(request, reply, form)
+    const { session, user } = task.signedIn
+    if (adds && !mayAddAtSignIn(session, user, deps.clock.now())) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
     const shared: Shared = {
       chrome,

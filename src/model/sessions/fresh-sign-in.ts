@@ -1,7 +1,7 @@
 // Decides whether a session may change second factors, and the e-mail address to which a new password is sent: a session alone
 // is not enough, since it may be open on a lost or shared device.
 import { levelOf, reaches } from './assurance.ts'
-import { isRecent, trustedSignInTime } from './session.ts'
+import { isFresh, isRecent, trustedSignInTime } from './session.ts'
 import type { Session } from './session.ts'
 import type { User } from '../users/user.ts'
 
@@ -24,6 +24,16 @@ export function freshnessOf(
 
 /** Whether the user has a second factor, whether or not it counts. */
 export const hasFactor = ({ factors }: Pick<User, 'factors'>): boolean => (factors?.methods ?? []).length > 0
+
+/**
+ * Whether a user may add a factor during a sign-in. Without the first one users could not continue, so a new session is enough for
+ * it; a further one is a change.
+ */
+export const mayAddAtSignIn = (
+  session: Pick<Session, 'signIn' | 'createdAt'>,
+  user: Pick<User, 'factors'>,
+  now: Date,
+): boolean => (hasFactor(user) ? freshnessOf(session, user, now) === 'fresh' : isFresh(session, now))
 
 /** The page where users manage their second factors; others are below it. */
 export const SECURITY_PATH = '/profile/security'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createTestClock } from '../../support/clock.ts'
 import { MODES } from '../../support/oauth.ts'
-import { authorizeBootstrap } from '../../support/authorize.ts'
+import { AUTO_REQUEST, authorizeBootstrap } from '../../support/authorize.ts'
 import { enrolApp, prove, setPolicy } from '../../support/second-factor.ts'
 import type { Browser, TestServer } from '../../support/server.ts'
 import { startServer } from '../../support/server.ts'
@@ -76,6 +76,24 @@ for (const mode of MODES) {
         await signInUpstream(browser, upstream, { origin: 'corp', claims: { sub } })
         await prove(browser, { code: app.code(server) })
         assert.equal((await browser.send('/profile/security/app')).status, 200)
+      })
+
+      it(`is joined by one that an application requires after a sign-in ${name}${want === 302 ? ' and another' : ''}`, async () => {
+        clock.advance(3600)
+        const sub = `needs more ${name}`
+        const browser = await signedIn({ sub, ...claims() })
+        const { app } = await enrolApp(server, browser)
+        const query = { ...AUTO_REQUEST, acr_values: 'phr' }
+        await browser.send('/oauth/authorize', { query })
+        const asked = await browser.send('/second_factor')
+        assert.equal(asked.status, want)
+        if (want === 200) return
+        assert.match(String(asked.headers['location']), /\/login$/)
+        clock.advance(60)
+        await signInUpstream(browser, upstream, { origin: 'corp', claims: { sub } })
+        await prove(browser, { code: app.code(server) })
+        await browser.send('/oauth/authorize', { query })
+        assert.equal((await browser.send('/second_factor')).status, 200)
       })
     }
 
