@@ -41,6 +41,18 @@ for (const mode of MODES) {
       assert.equal((await authorize(browser, request)).location().href, LOGIN)
       return hiddenFields((await browser.send('/login')).text)
     }
+    it('forgets a request for a new sign-in half an hour after it was abandoned', async () => {
+      if (!isStandard) return // such a request ends the session (A10)
+      const browser = await signedIn(server)
+      await authorize(browser, { ...AUTO_REQUEST, prompt: 'login' })
+      assert.equal((await browser.send('/login')).status, 200)
+      for (const _ of [1, 2]) {
+        server.clock.advance(1000)
+        await browser.send('/home')
+      }
+      assert.equal((await browser.send('/login')).location().pathname, '/home')
+    })
+
     /** The form of an approval page, all scopes checked. */
     const allowed = (page: TestAnswer): Record<string, string> => ({
       ...hiddenFields(page.text),

@@ -128,6 +128,8 @@ export interface SavedRequest {
   readonly reauthenticate: boolean
   /** How long ago the sign-in may have been at another provider, in seconds. */
   readonly maxAge?: number
+  /** Where the place in which it is kept does not say when it was made. */
+  readonly savedAt?: Date
 }
 
 /** How a sign-in was made: now, unless `authenticatedAt` or `isTimeUnknown` says otherwise. */
@@ -142,19 +144,26 @@ export interface SignInMethod extends Pick<SignIn, 'amr' | 'acr' | 'authenticate
 // Unambiguous, because servers never receive fragments.
 const REAUTHENTICATE = '#reauthenticate'
 const MAX_AGE = '#max_age='
-const DEMANDS = /^(.*?)(?:#max_age=(\d{1,10}))?(#reauthenticate)?$/s
+const SAVED_AT = '#saved_at='
+const DEMANDS = /^(.*?)(?:#max_age=(\d{1,10}))?(?:#saved_at=(\d{1,15}))?(#reauthenticate)?$/s
 
 /** Serializes a saved request. */
-export const formatSavedRequest = ({ path, reauthenticate, maxAge }: SavedRequest): string =>
-  path + (maxAge === undefined ? '' : `${MAX_AGE}${maxAge}`) + (reauthenticate ? REAUTHENTICATE : '')
+export const formatSavedRequest = ({ path, reauthenticate, maxAge, savedAt }: SavedRequest): string =>
+  [
+    path,
+    maxAge === undefined ? '' : `${MAX_AGE}${maxAge}`,
+    savedAt === undefined ? '' : `${SAVED_AT}${savedAt.getTime()}`,
+    reauthenticate ? REAUTHENTICATE : '',
+  ].join('')
 
 /** Parses the result of `formatSavedRequest`. */
 export function parseSavedRequest(text: string | undefined): SavedRequest | undefined {
   if (text === undefined) return undefined
-  const [, path = text, maxAge, reauthenticate] = DEMANDS.exec(text) ?? []
+  const [, path = text, maxAge, savedAt, reauthenticate] = DEMANDS.exec(text) ?? []
   return {
     path,
     reauthenticate: reauthenticate !== undefined,
     ...(maxAge !== undefined && { maxAge: Number(maxAge) }),
+    ...(savedAt !== undefined && { savedAt: new Date(Number(savedAt)) }),
   }
 }

@@ -1,9 +1,10 @@
 // The request that a user made before being asked to sign in: kept in the session, or in a cookie where there is none.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { addSeconds } from '../../base/clock.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
 import { digest } from '../../base/secrets.ts'
-import { formatSavedRequest, parseSavedRequest } from '../../model/sessions/session.ts'
+import { formatSavedRequest, parseSavedRequest, SESSION_IDLE_SECONDS } from '../../model/sessions/session.ts'
 import type { SavedRequest } from '../../model/sessions/session.ts'
 import type { Store } from '../../store/store.ts'
 import { PageError } from '../answers.ts'
@@ -17,7 +18,7 @@ import type { WaitingRequests } from './waiting-request.ts'
 
 /** Saved requests of every browser. */
 export interface SavedRequests {
-  /** The request that the user made before being asked to sign in. */
+  /** The request that the user made before being asked to sign in; undefined after half an hour. */
   savedRequest(request: FastifyRequest): Promise<SavedRequest | undefined>
   /**
    * Saves the URL to continue with after sign-in: in the current session, else in a cookie, which avoids a database row for
@@ -71,7 +72,8 @@ export function createSavedRequests(deps: {
   }
 
   async function saveInSession(request: FastifyRequest, reply: FastifyReply, saved: SavedRequest): Promise<void> {
-    const savedRequest = textOf(saved)
+    // A session lasts longer: an abandoned request must not demand or follow a sign-in of the next day.
+    const savedRequest = textOf({ ...saved, savedAt: clock.now() })
     const session = await current.of(request)
     if (session) {
       await store.sessions.update(request.zone.id, session.idDigest, { savedRequest })
@@ -94,7 +96,9 @@ export function createSavedRequests(deps: {
     },
     async savedRequest(request) {
       await current.of(request)
-      return parseSavedRequest(request.waiting)
+      const saved = parseSavedRequest(request.waiting)
+      const { savedAt } = saved ?? {}
+      return savedAt && addSeconds(savedAt, SESSION_IDLE_SECONDS) <= clock.now() ? undefined : saved
     },
     async saveRequest(request, reply, saved) {
       const text = formatSavedRequest(saved)
