@@ -19,6 +19,8 @@ export interface PasskeyRefusal {
   readonly reason:
     | 'malformed'
     | 'challenge'
+    /** The page was open for too long: nothing was proven or tried. */
+    | 'expired'
     | 'unknown'
     | 'other-person'
     | 'attestation'

@@ -20,8 +20,8 @@ export interface ChallengeFor {
 export interface Challenges {
   /** In base64url. */
   issue(of: ChallengeFor): string
-  /** Whether it was issued for this and is not too old. */
-  isValid(challenge: string, of: ChallengeFor): boolean
+  /** Whether it was issued for this (`unknown`: not), and is not too old. */
+  stateOf(challenge: string, of: ChallengeFor): 'valid' | 'expired' | 'unknown'
   /** Consumes it; false if it was used before. */
   use(challenge: string, of: ChallengeFor): Promise<boolean>
 }
@@ -34,14 +34,13 @@ export function createChallenges({ store, clock, vault }: { store: Store; clock:
   const contextOf = ({ purpose, zoneId, browser, userId }: ChallengeFor): string =>
     JSON.stringify(['passkey challenge', purpose, zoneId, browser, userId ?? null])
 
-  /** When it ends; undefined if it is not for this. */
+  /** When it ends, or ended; undefined if it is not for this. */
   function endOf(challenge: string, of: ChallengeFor): Date | undefined {
     if (challenge.length > MAX_LENGTH) return undefined
     const sealed = Buffer.from(challenge, 'base64url')
     if (sealed.toString('base64url') !== challenge) return undefined
     try {
-      const until = new Date(Number(vault.open(sealed.toString(), contextOf(of))))
-      return until > clock.now() ? until : undefined
+      return new Date(Number(vault.open(sealed.toString(), contextOf(of))))
     } catch {
       return undefined
     }
@@ -52,10 +51,18 @@ export function createChallenges({ store, clock, vault }: { store: Store; clock:
       const until = addSeconds(clock.now(), LIFE_SECONDS).getTime()
       return Buffer.from(vault.seal(String(until), contextOf(of))).toString('base64url')
     },
-    isValid: (challenge, of) => endOf(challenge, of) !== undefined,
+    stateOf(challenge, of) {
+      const until = endOf(challenge, of)
+      if (until === undefined) return 'unknown'
+      return until > clock.now() ? 'valid' : 'expired'
+    },
     async use(challenge, of) {
       const until = endOf(challenge, of)
-      return until !== undefined && store.assertions.use(of.zoneId, digest(`passkey challenge ${challenge}`), until)
+      return (
+        until !== undefined &&
+        until > clock.now() &&
+        store.assertions.use(of.zoneId, digest(`passkey challenge ${challenge}`), until)
+      )
     },
   }
 }

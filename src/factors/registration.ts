@@ -60,7 +60,7 @@ export async function readRegistration(
   const sent = readAnswer(answer, ['clientDataJSON', 'attestationObject'])
   if (!sent) return refused('malformed')
   const { challenge, isFramed } = clientDataOf(sent.response['clientDataJSON'] ?? '')
-  if (isFramed || !challenges.isValid(challenge, of)) return refused('challenge')
+  if (isFramed || challenges.stateOf(challenge, of) !== 'valid') return refused('challenge')
   const verified = await verify(at, { sent, challenge }, deps).catch((cause: unknown) => refused('invalid', cause))
   if (verified.outcome === 'refused') return verified
   if (!(await challenges.use(challenge, of))) return refused('used')

@@ -379,7 +379,7 @@ describe('`createPasskeys`', () => {
       const again = await passkeys.authenticationOptions(AT)
       server.clock.advance(300)
       const late = JSON.stringify(browser.get(again, credential))
-      assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: late })), 'challenge')
+      assert.equal(reasonOf(await passkeys.authenticate(AT, { answer: late })), 'expired')
     })
 
     it('can be used once across processes, also concurrently', async () => {

@@ -48,7 +48,8 @@ export function createFactorProof(
       if (answer === '') return { ...wrong, problem: (_, { login }) => login.passkeyUnused }
       if (!provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
-      report(request, signedIn, result.outcome === 'proved' ? undefined : result.reason)
+      const reason = result.outcome === 'proved' ? undefined : result.reason
+      if (reason !== 'expired') report(request, signedIn, reason)
       return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
     }
     const isRecovery = form.get('way') === 'recovery'

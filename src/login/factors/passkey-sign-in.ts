@@ -63,7 +63,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
       () => authenticate(request, reply, { answer: form.get('credential') ?? '', client: signInTarget.client }),
       ({ outcome }) => outcome === 'refused',
     )
-    if (result.outcome === 'refused') {
+    if (result.outcome !== 'signed-in') {
       await deps.signInTargets.keep(request, reply, signInTarget)
       return goTo(reply, `/login?error=${result.message}`, urls)
     }
@@ -119,6 +119,7 @@ export function passkeySignInHandlers(on: On<FactorPage>, deps: LoginDeps, { pas
     const at = await ceremonyOf(request)
     const proof = at && (await passkeys.authenticate(at, { answer }))
     if (proof?.outcome !== 'proved') {
+      if (proof?.reason === 'expired') return { outcome: 'expired', message: 'passkey_refused' } as const
       const reason = proof?.reason ?? 'no cookie'
       const ownerId = proof?.userId
       // Otherwise a remembered browser would not ask for the step that this passkey has to be.

@@ -71,6 +71,17 @@ for (const mode of MODES) {
       assert.equal((await userNamed(server, 'marissa')).lastLogonAt?.getTime(), server.clock.now().getTime())
     })
 
+    it('records no failure for a page that was open for too long', async () => {
+      const browser = server.browser()
+      const form = await passkeyForm(server, browser, { credential })
+      server.clock.advance(300)
+      const start = server.events.length
+      assert.equal(errorOf(await browser.send('/login/passkey', { form })), 'passkey_refused')
+      assert.deepEqual(eventsSince(start), [])
+      const again = await signInWithPasskey(server, browser, { credential })
+      assert.doesNotMatch(String(again.headers['location']), /error/)
+    })
+
     it('requires no second factor, but a pending password change', async () => {
       await setPolicy(server, { requirement: 'required' })
       const first = await signInWithPasskey(server, server.browser(), { credential })
