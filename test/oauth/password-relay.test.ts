@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { decodeJwt } from 'jose'
+import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import { createTestClock } from '../support/clock.ts'
 import { APP, MODES } from '../support/oauth.ts'
 import { CORP, RELYING_PARTY } from '../support/oidc-provider.ts'
@@ -165,48 +166,60 @@ for (const mode of MODES) {
       assert.equal(upstream.requests.length, 1)
     })
 
-    const choices: readonly { name: string; client: string; form: Readonly<Record<string, string>>; want: RegExp }[] = [
+    const choices: readonly {
+      name: string
+      client: string
+      form: Readonly<Record<string, string>>
+      status: Readonly<Record<CompatibilityMode, string>>
+      want: RegExp
+    }[] = [
       // Covers provider selection password: hint
       {
         name: 'a hint of an unknown origin',
         client: 'corp-only',
         form: { login_hint: hint('nowhere') },
+        status: { standard: '400 invalid_request', uaa: '401 unauthorized' },
         want: /^The origin provided in the login_hint does not match an active Identity Provider, that supports password grant\.$/,
       },
       {
         name: 'a hint of a provider without the password grant',
         client: 'none',
         form: { login_hint: hint('no') },
+        status: { standard: '400 invalid_request', uaa: '401 unauthorized' },
         want: /^The origin provided in the login_hint does not match/,
       },
       {
         name: 'a hint of a provider that the client does not allow',
         client: 'corp-only',
         form: { login_hint: encodeURIComponent(hint('more')) },
+        status: { standard: '400 unauthorized_client', uaa: '401 unauthorized' },
         want: /^Client is not authorized for specified user's identity provider\.$/,
       },
       // Covers POST /oauth/token grant_type=password: error: several providers left
       // Covers provider selection password: several OIDC providers
+      // Covers compatibility: C11 error codes: several providers left
       {
         name: 'several providers without a hint',
         client: 'several',
         form: {},
+        status: { standard: '400 invalid_request', uaa: '401 invalid_client' },
         want: /^The client is authorized for multiple identity providers that support password grant and could not determine which identity provider to use\.$/,
       },
       {
         name: 'no provider with the password grant',
         client: 'none',
         form: {},
+        status: { standard: '400 unauthorized_client', uaa: '401 invalid_client' },
         want: /^The client is not authorized for any identity provider that supports password grant\.$/,
       },
     ]
-    for (const { name, client, form, want } of choices) {
+    for (const { name, client, form, status, want } of choices) {
       it(`sends no password to the provider for ${name}`, async () => {
         const answer = await server.token(
           { grant_type: 'password', username: 'pat', password: 'x', ...form },
           { basic: [client, 'x'] },
         )
-        assert.ok(answer.status >= 400)
+        assert.equal(reported(answer), status[mode])
         assert.match(String(answer.json()['error_description']), want)
         assert.equal(upstream.requests.length, 0)
       })

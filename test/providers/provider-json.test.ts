@@ -144,6 +144,15 @@ describe('The returned config', () => {
     })
   }
 
+  // Covers identity provider common config: providerDescription; additionalConfiguration
+  it('has the description and the further settings of the request', () => {
+    const sent = { providerDescription: 'Head office', additionalConfiguration: { floor: 2 } }
+    for (const { type } of providerTypes('svc')) {
+      const { providerDescription, additionalConfiguration } = shown(read(type, sent))
+      assert.deepEqual({ providerDescription, additionalConfiguration }, sent, type)
+    }
+  })
+
   it('omits the default groupMappingMode, except for SAML', () => {
     assert.equal(
       Object.hasOwn(shown(read('oidc1.0', { groupMappingMode: 'EXPLICITLY_MAPPED' })), 'groupMappingMode'),
