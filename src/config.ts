@@ -112,7 +112,7 @@ export async function loadConfig({
   const problems = createProblems()
   const named = options.config ?? nonEmpty(env['LATCHKEY_CONFIG'])
   const path = named === undefined ? undefined : resolve(cwd, named)
-  const secrets: SecretOrigins = { variables: new Set(), written: [], files: [] }
+  const secrets: SecretOrigins = { variables: new Set(), written: [], files: [], cutOff: [] }
   const file = path === undefined ? {} : await readConfigFile(path, env, { problems, secrets, keys })
   const folder = path === undefined ? cwd : dirname(path)
   const programEnv = programEnvironment(env, secrets.variables)

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path'
+import { looksSecret } from '../base/secret-names.ts'
 import { reasonOf } from '../base/files/file-error.ts'
 import { readTextFile } from '../base/files/text-file.ts'
 import { isStorable } from '../base/text/storable-text.ts'
@@ -81,6 +82,8 @@ export interface SecretOrigins {
   /** Keys whose value is in the file itself. */
   readonly written: string[]
   readonly files: SecretFile[]
+  /** Keys, with their lines, whose value may have been meant to go on after a `#`. */
+  readonly cutOff: string[]
 }
 
 /**
@@ -92,11 +95,11 @@ export async function readConfigFile(
   env: Environment,
   {
     problems,
-    secrets = { variables: new Set(), written: [], files: [] },
+    secrets = { variables: new Set(), written: [], files: [], cutOff: [] },
     keys,
   }: { readonly problems: Problems; readonly secrets?: SecretOrigins; readonly keys?: readonly string[] | undefined },
 ): Promise<ConfigFile> {
-  const parsed = await parseFile(path, problems)
+  const parsed = await parseFile(path, problems, secrets.cutOff)
   if (parsed === undefined) return {}
   const filledKeys = new Set<string>()
   const fileKeys = new Set<string>()
@@ -125,7 +128,11 @@ async function readerOf(keys: readonly string[]): Promise<(key: string) => boole
 }
 
 /** The object in a YAML or JSON file as it is; undefined where a problem is added. */
-export async function parseFile(path: string, problems: Problems): Promise<object | undefined> {
+export async function parseFile(
+  path: string,
+  problems: Problems,
+  cutOff: SecretOrigins['cutOff'] = [],
+): Promise<object | undefined> {
   let content: string
   try {
     content = readTextFile(path)
@@ -133,7 +140,7 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
     problems.add(path, `cannot be read: ${reasonOf(error)}`)
     return undefined
   }
-  const { parseDocument, visit } = await import('yaml')
+  const { isScalar, parseDocument, visit } = await import('yaml')
   // Without the tags of sets, dates and binary data: none has a meaning here.
   const document = parseDocument(content, { prettyErrors: true, logLevel: 'error', resolveKnownTags: false })
   for (const { code, message, linePos } of [...document.errors, ...document.warnings]) {
@@ -146,12 +153,18 @@ export async function parseFile(path: string, problems: Problems): Promise<objec
     )
   }
   let isResolved = true
+  const lineOf = (offset: number | undefined): number => content.slice(0, offset).split('\n').length
   visit(document, {
+    Pair(_, { key, value }) {
+      if (!isScalar(key) || !isScalar(value) || value.type !== 'PLAIN' || !looksSecret(String(key.value), '')) return
+      // A comment that is meant as one has a blank after the #.
+      const rest = content.slice(value.range?.[1])
+      if (/^[ \t]+#\S/.test(rest)) cutOff.push(`${String(key.value)} at line ${lineOf(value.range?.[0])}`)
+    },
     Alias(_, alias) {
       if (alias.resolve(document)) return
       isResolved = false
-      const line = content.slice(0, alias.range?.[0]).split('\n').length
-      problems.add(path, `Unresolved alias at line ${line}; ${QUOTES} *`)
+      problems.add(path, `Unresolved alias at line ${lineOf(alias.range?.[0])}; ${QUOTES} *`)
     },
   })
   if (document.errors.length > 0 || !isResolved) return undefined

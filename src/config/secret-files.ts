@@ -16,7 +16,11 @@ export interface SecretFile {
 
 /** Warnings about the file of the configuration, those it names, and those of the master key and of `listen.tls`. */
 export function secretFileWarnings(
-  { files, written }: { readonly files: readonly SecretFile[]; readonly written: readonly string[] },
+  {
+    files,
+    written,
+    cutOff,
+  }: { readonly files: readonly SecretFile[]; readonly written: readonly string[]; readonly cutOff: readonly string[] },
   others: {
     /** That of the configuration. */
     readonly file: string | undefined
@@ -36,11 +40,14 @@ export function secretFileWarnings(
     ...files.map(({ key, path }) => [key, path] as const),
   ]
   return [
+    ...cutOff.map(where => `${where}: ${ENDS_EARLY}`),
     ...files.filter(hasSurplusLineBreak).map(({ key, path }) => `${key}: ${path} ${SURPLUS}`),
     ...paths.filter(([, path]) => isOpenToAll(path)).map(([key, path]) => `${key}: ${path} ${OPEN}`),
   ]
 }
 
+const ENDS_EARLY =
+  'the value ends before #, where YAML begins a comment: put quotes around it if the rest belongs to it'
 const SURPLUS =
   'begins with a line break or ends with several, of which only the last one is ignored: the others are part of the secret'
 const OPEN = 'can be read by every account of this machine: take the right from others (chmod o-r)'

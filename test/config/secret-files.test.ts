@@ -37,6 +37,30 @@ describe('Secret files', () => {
     })
   }
 
+  it('that are in the file itself cause a warning if YAML ends them at a #', async () => {
+    const text = `smtp:
+  host: localhost
+  user: a #b
+  password: horse #battery
+bootstrap:
+  clients:
+    - { client_id: a, client_secret: "x #y", authorized_grant_types: [client_credentials] }
+    - client_id: b
+      client_secret: staple # from May
+        #secondary_client_secret: old
+      authorized_grant_types: [client_credentials]
+    - { client_id: c, client_secret: 's' #t
+      , authorized_grant_types: [client_credentials] }`
+    const { smtp, warnings } = await loadText(folder, text)
+    assert.equal(smtp?.password, 'horse')
+    assert.deepEqual(
+      warnings.filter(each => each.includes('#')),
+      [
+        'password at line 4: the value ends before #, where YAML begins a comment: put quotes around it if the rest belongs to it',
+      ],
+    )
+  })
+
   it('may have line breaks around PEM', async () => {
     writeFileSync(join(folder, 'key.pem'), `${privatePem('ec', 'P-256')}\n\n`)
     const keys = 'signing_keys: { active: k, keys: { k: { alg: ES256, pem_file: key.pem } } }'
