@@ -191,6 +191,8 @@ for (const mode of MODES) {
           const { error, error_description: reported } = answer.json()
           assert.equal(`${answer.status} ${String(error)}`, want, answer.text)
           assert.equal(reported, description)
+          const types = answer.status === 415 ? 'application/x-www-form-urlencoded, application/json' : undefined
+          assert.equal(answer.headers['accept'], types)
         })
       }
 

@@ -105,6 +105,7 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   302: { location: 'Target of the redirect.' },
   303: { location: 'Target of the redirect.' },
   401: { 'www-authenticate': 'The challenge.' },
+  415: { accept: 'The content types that the endpoint takes.' },
   429: { 'retry-after': 'Seconds to wait.' },
   503: { 'retry-after': 'Seconds to wait.' },
 }

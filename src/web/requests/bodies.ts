@@ -11,6 +11,9 @@ const expectedBody = ({ routeOptions: { config } }: FastifyRequest): Body => {
   return BODIES.find(({ kind }) => kind === config.body) ?? first
 }
 
+/** The content types that the route takes. */
+export const takenTypes = (request: FastifyRequest): readonly string[] => expectedBody(request).types
+
 /** Thrown for a body of a type that the route does not take. */
 export class WrongContentType extends MalformedInput {}
 

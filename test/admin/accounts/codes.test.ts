@@ -155,6 +155,7 @@ for (const mode of MODES) {
     it('refuses a form', async () => {
       const answer = await post('data=x', { headers: { 'content-type': 'application/x-www-form-urlencoded' } })
       assert.equal(answer.status, 415)
+      assert.equal(answer.headers['accept'], 'application/json')
       assert.equal(answer.json()['error'], 'code_store')
     })
 

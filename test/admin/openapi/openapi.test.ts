@@ -142,7 +142,7 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set([
 ])
 
 /** Headers that programs act on. */
-const DOCUMENTED_HEADERS = ['location', 'etag', 'www-authenticate', 'retry-after']
+const DOCUMENTED_HEADERS = ['location', 'etag', 'www-authenticate', 'accept', 'retry-after']
 
 /** Schemas whose members others define: administrators those of a client, and standards those of metadata. */
 const OPEN: ReadonlySet<string> = new Set(['Client', 'Metadata'])

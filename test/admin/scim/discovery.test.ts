@@ -204,6 +204,7 @@ describe('SCIM discovery', () => {
         const answer = await scim.send(method, path, { body: '{}', headers: { 'content-type': type } })
         assert.deepEqual([answer.status, answer.json()['schemas']], [415, [ERROR_SCHEMA]], `${path} ${type}`)
         assert.equal(answer.json()['scimType'], undefined)
+        assert.equal(answer.headers['accept'], 'application/scim+json, application/json')
       }
     }
   })
