@@ -10,6 +10,7 @@ import { findUser } from '../../users/user-changes.ts'
 import { refuseResource } from '../../users/refusal.ts'
 import { stringIn } from '../resources/body.ts'
 import { bare } from './bare.ts'
+import { reportCode } from './code-issued.ts'
 import type { AdminDeps } from '../deps.ts'
 
 /** `POST /email_verifications` and `POST /email_changes`. */
@@ -34,6 +35,7 @@ export function emailChangeEndpoints(app: FastifyInstance, deps: AdminDeps): voi
     if (problem === 'taken') throw bare('scim_resource_already_exists', { status: 409, message: TAKEN }, behaviour)
     const data = { email: email ?? '', clientId: stringIn(body, 'client_id') }
     const { value } = await issueCode(zone, { purpose: 'email-verification', user, data }, deps)
+    reportCode(request, { user, use: 'email change' }, deps)
     return reply
       .status(201)
       .type(behaviour.codeIsText ? 'text/plain' : 'application/json')

@@ -11,6 +11,7 @@ import { jsonBody, sendJson } from '../../web/requests/json.ts'
 import { queryForm } from '../../web/requests/query.ts'
 import { requestedZoneOf } from '../../web/zones/zone-switch.ts'
 import { groupCallerOf } from '../resources/caller.ts'
+import { reportCode } from './code-issued.ts'
 import type { InvitationRoute } from './routes.ts'
 import type { AdminDeps } from '../deps.ts'
 
@@ -35,7 +36,9 @@ export function invitationHandlers(on: On<InvitationRoute>, deps: AdminDeps): vo
     const results: { readonly email: string; readonly result: Invited }[] = []
     // Sequential, because two spellings of an address may belong to one account.
     for (const email of addressesIn(jsonBody(request))) {
-      results.push({ email, result: await invite(zone, { email, requestedReturn, client, by }, deps) })
+      const result = await invite(zone, { email, requestedReturn, client, by }, deps)
+      if (result.outcome === 'invited') reportCode(request, { user: result.user, use: 'invitation' }, deps)
+      results.push({ email, result })
     }
     const linkOf = (code: string): string => `${urls.ofZone(zone)}/invitations/accept?code=${code}`
     return sendJson(reply, {

@@ -14,6 +14,7 @@ import { findUser } from '../../users/user-changes.ts'
 import { createDefaultGroupFilter } from '../../users/groups/default-group-filter.ts'
 import { createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
+import { reportCode } from '../accounts/code-issued.ts'
 import { callerOf, groupCallerOf, serverCallerOf } from '../resources/caller.ts'
 import { hasRight } from '../../web/callers/bearer.ts'
 import type { On } from '../../web/deferred-routes.ts'
@@ -267,6 +268,7 @@ function verifyLinkHandler(on: On<UserRoute>, deps: AdminDeps): void {
     // The URL is checked when the code is used.
     const data = { clientId: query.get('client_id') ?? bearer?.client.clientId, redirectUri }
     const { value } = await issueCode(zone, { purpose: 'sign-up', user, data }, deps)
+    reportCode(request, { user, use: 'verification' }, deps)
     return sendJson(reply, { verify_link: `${urls.ofZone(zone)}/verify_user?code=${value}` })
   })
 }

@@ -29,7 +29,7 @@ export const ALL_REVOKED = 'all revoked'
 
 /**
  * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`,
- * `TokenExchangedEvent`, `TokenRefusedEvent`, `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`,
+ * `AccountCodeIssuedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`, `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`,
  * `AuditTrailAlteredEvent`, changes of second factors, of initial access tokens, and of keys and imports on the command line.
  */
 export const AUDIT_EVENT_TYPES = [
@@ -58,6 +58,7 @@ export const AUDIT_EVENT_TYPES = [
   'PasswordChangeSuccess',
   'PasswordChangeFailure',
   'PasswordResetRequest',
+  'AccountCodeIssuedEvent',
   'EmailChangedEvent',
   'SessionsEndedEvent',
   'ApprovalModifiedEvent',

@@ -59,6 +59,8 @@ for (const mode of MODES) {
       assert.equal(answer.status, 201, answer.text)
       assert.match(String(answer.headers['content-type']), mode === 'uaa' ? /^application\/json/ : /^text\/plain/)
       assert.match(answer.text, /^[\w-]{32}$/)
+      const event = server.events.at(-1)
+      assert.deepEqual([event?.type, event?.data], ['AccountCodeIssuedEvent', 'email change'])
       return answer.text
     }
     const named = (userName: string): Promise<User> => userNamed(server, userName)

@@ -45,6 +45,8 @@ for (const mode of MODES) {
         },
       ])
       assert.deepEqual(failed, [])
+      const event = server.events.at(-1)
+      assert.deepEqual([event?.type, event?.principal, event?.data], ['AccountCodeIssuedEvent', user.id, 'invitation'])
       const { active, verified, email, origin, passwordHash } = user
       assert.deepEqual(
         { active, verified, email, origin, passwordHash },

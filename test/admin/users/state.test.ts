@@ -124,6 +124,11 @@ for (const mode of MODES) {
           verify_link: string
         }>()
         assert.match(verify_link, /^http:\/\/localhost:8080\/verify_user\?code=[\w-]{32}$/)
+        const event = api.server.events.at(-1)
+        assert.deepEqual(
+          [event?.type, event?.principal, event?.clientId, event?.data],
+          ['AccountCodeIssuedEvent', id, 'maker', 'verification'],
+        )
         const { pathname, search } = new URL(verify_link)
         const answer = await confirmed(api.server.browser(), pathname + search)
         assert.match(String(answer.headers['location']), /\/login\?success=verify_success$/)
