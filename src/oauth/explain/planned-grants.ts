@@ -1,5 +1,6 @@
 // What each grant would decide. The grants themselves decide; this file adds what precedes them in a request (sign-in,
 // approval), and lists what a plan cannot check.
+import type { SignInRefusal } from '../../identity/source.ts'
 import { afterSignIn, problemOf } from '../../identity/sources/internal.ts'
 import type { Authorization } from '../../model/tokens/authorization.ts'
 import { allowsProvider } from '../../model/clients/client.ts'
@@ -25,9 +26,10 @@ import { authorizeByUser } from '../grants/user-token.ts'
 import { tokenFormatOf } from '../params.ts'
 import { approvalProblem } from '../../token/approvals.ts'
 import type { ExplainDeps } from './deps.ts'
+import type { Reason } from './explanation.ts'
 import { planCode, planDevice, planPresentedSignIn } from './planned-sign-in.ts'
 import type { Planning } from './planning.ts'
-import { FROM_PROVIDER, lockOf, missing, userOf } from './planning.ts'
+import { FROM_PROVIDER, inactive, lockOf, missing, namedUser, userOf } from './planning.ts'
 
 type Plan = (planning: Planning, deps: ExplainDeps) => Authorization | Promise<Authorization>
 
@@ -52,20 +54,18 @@ export const PLANS: Readonly<Record<TokenGrantType, Plan>> = {
 async function planPassword(planning: Planning, deps: ExplainDeps): Promise<Authorization> {
   const { request, findings } = planning
   const { zone, client } = request
-  const user = userOf(planning)
+  const user = namedUser(planning)
   const { behaviour, service, clock } = deps
   findings.notChecked.push('Whether the password is correct.')
   if (!allowsProvider(client, user.origin)) throw await barredProvider(planning, user, deps)
   await checkProvider(zone, user, deps)
+  if (!user.active) throw refusedBecause('bad-credentials', inactive(user), deps)
   if (user.origin === service.name) {
     const until = await lockOf(planning, user, deps)
     if (until) {
-      const { error, status, message } = refused(
-        { reason: behaviour.hideLockout ? 'bad-credentials' : 'account-locked' },
-        deps,
-      )
       const detail = `The account is locked until ${until.toISOString()}.`
-      throw new OAuthError({ error, status }, message, { rule: 'account-locked', detail })
+      const reason = behaviour.hideLockout ? 'bad-credentials' : 'account-locked'
+      throw refusedBecause(reason, { rule: 'account-locked', detail }, deps)
     }
     const problem = await problemOf({ zone, user, opensSession: false }, deps)
     if (problem !== undefined) throw refused({ reason: problem }, deps)
@@ -87,9 +87,14 @@ async function barredProvider(
   if (origin !== undefined) return noProvider('provider-barred', deps)
   const active = await deps.store.providers.listActive(zone.id)
   if (!active.some(provider => allowsProvider(client, provider.originKey))) return noProvider('no-provider', deps)
-  const { error, status, message } = refused({ reason: 'bad-credentials' }, deps)
   const detail = `The password is sent to other providers than ${user.origin}.`
-  return new OAuthError({ error, status }, message, { rule: 'provider-not-allowed', detail })
+  return refusedBecause('bad-credentials', { rule: 'provider-not-allowed', detail }, deps)
+}
+
+/** The refusal of a sign-in, with the rule and the detail that the caller does not get. */
+function refusedBecause(reason: SignInRefusal, because: Reason, deps: ExplainDeps): OAuthError {
+  const { error, status, message } = refused({ reason }, deps)
+  return new OAuthError({ error, status }, message, because)
 }
 
 async function planAssertion(type: AssertionGrantType, planning: Planning, deps: ExplainDeps): Promise<Authorization> {

@@ -87,8 +87,8 @@ export async function findPlannedClient(
 /** The user with the names of their groups. */
 export async function findPlannedUser(
   zone: AddressedZone,
-  wanted: PlannedUser,
-  { store, service }: Pick<ExplainDeps, 'store' | 'service'>,
+  { wanted, grantType }: { readonly wanted: PlannedUser; readonly grantType: string },
+  { store, service, behaviour }: Pick<ExplainDeps, 'store' | 'service' | 'behaviour'>,
 ): Promise<User> {
   const found =
     'id' in wanted
@@ -97,7 +97,8 @@ export async function findPlannedUser(
   const user = found && (await store.users.findWithGroups(zone.id, found.id))
   if (user) return user
   const name = 'id' in wanted ? `with the id ${wanted.id}` : `${wanted.userName} of ${wanted.origin ?? service.name}`
-  throw new OAuthError('invalid_grant', 'Bad credentials', {
+  const { error, status } = behaviour.badCredentials
+  throw new OAuthError(grantType === 'password' ? { error, status } : 'invalid_grant', 'Bad credentials', {
     rule: 'unknown-user',
     detail: `The zone ${zone.id} has no user ${name.slice(0, 300)}.`,
   })

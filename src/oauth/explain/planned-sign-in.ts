@@ -107,6 +107,7 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   noteUncheckedDemands(planning)
   const user = userOf(planning)
   const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
+  const resources = resourcesAsked(request, behaviour)
   const first = await planSignIn(planning, deps)
   requireAllowedProvider(client, user, behaviour)
   const scopes = userScopes({ client, requested, because }, await deps.groupsOf(zone, user), behaviour)
@@ -123,7 +124,6 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
     justApproved: false,
     lacking,
   }
-  const resources = resourcesAsked(request, behaviour)
   const stepFor = (who: SignedIn): Step => nextStep({ client, ...resources, ...ASKED }, who, { now, behaviour })
   const wanted = stepFor(signedIn)
   const isLacking = wanted.kind === 'meet-demand' && lacking !== undefined

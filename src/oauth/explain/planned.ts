@@ -18,6 +18,7 @@ import {
   requireScopesForPassword,
   withRequest,
 } from '../token-rules.ts'
+import { readParams } from '../params.ts'
 import { explainClaims } from './claim-reasons.ts'
 import type { ExplainDeps } from './deps.ts'
 import type { ExplainedRefusal, ExplainedScope, ExplainedToken, Explanation, Reason } from './explanation.ts'
@@ -44,11 +45,12 @@ export async function explainPlanned(
   try {
     const grant = findGrant(zone, planned.grantType, deps)
     client = await findPlannedClient(zone, planned.clientId, deps)
-    findings.user = planned.user && (await findPlannedUser(zone, planned.user, deps))
     const of = { client, type: grant.type, params }
+    findings.user = planned.user && (await findPlannedUser(zone, { wanted: planned.user, grantType: grant.type }, deps))
     if (grant.type === 'password') requireScopesForPassword(client, deps)
-    // The receiving client of a user token does not call the endpoint itself.
-    if (grant.type !== 'user_token') requireGrantOfClient(zone, of, deps)
+    // The receiving client of a user token does not call the endpoint itself; and a code is for the resources of an earlier request.
+    const ofToken = grant.type === 'authorization_code' ? { ...of, params: readParams() } : of
+    if (grant.type !== 'user_token') requireGrantOfClient(zone, ofToken, deps)
     requireGrantOfProfile(zone, of, deps)
     findings.notChecked.push('Whether the client authenticates.')
     const request = decidedRequest(zone, { client, params, because })

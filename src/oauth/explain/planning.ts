@@ -29,14 +29,23 @@ export interface Planning {
 }
 
 /** The user of the request, required by this grant. */
-export function userOf({ findings: { user } }: Planning): User {
+export function namedUser({ findings: { user } }: Planning): User {
   if (!user) throw missing('The body names no user, which this grant requires.')
-  if (user.active) return user
-  throw new OAuthError('invalid_grant', 'Bad credentials', {
-    rule: 'user-inactive',
-    detail: `The account ${user.userName} is not active.`,
-  })
+  return user
 }
+
+/** The active user of the request. */
+export function userOf(planning: Planning): User {
+  const user = namedUser(planning)
+  if (user.active) return user
+  throw new OAuthError('invalid_grant', 'Bad credentials', inactive(user))
+}
+
+/** Why a deactivated user gets nothing. */
+export const inactive = ({ userName }: User): Reason => ({
+  rule: 'user-inactive',
+  detail: `The account ${userName} is not active.`,
+})
 
 /** The refusal of an incomplete request. */
 export const missing = (detail: string): OAuthError =>

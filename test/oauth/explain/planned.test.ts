@@ -66,6 +66,7 @@ for (const mode of MODES) {
     let server: TestServer
     before(async () => {
       server = await startServer({ mode, config: explainConfig() })
+      await changeUser(server, 'gone', { active: false })
     })
     after(async () => {
       assert.deepEqual(server.faults, [])
@@ -114,6 +115,9 @@ for (const mode of MODES) {
       { name: 'a scope outside the client', client: 'app', fields: { scope: 'openid jobs.run' } },
       { name: 'OpenID scopes outside the client', client: 'auto', fields: { scope: 'openid email phone' } },
       { name: 'a user without groups', client: 'app', user: 'joel' },
+      { name: 'an unknown user', client: 'app', user: 'nobody' },
+      { name: 'an inactive user', client: 'app', user: 'gone' },
+      { name: 'an inactive user of a client that allows only other providers', client: 'foreign', user: 'gone' },
       { name: 'an unverified user', client: 'app', user: 'loose' },
       { name: 'a client that allows only other providers', client: 'foreign' },
       { name: 'a client with required groups', client: 'closed' },
@@ -129,13 +133,14 @@ for (const mode of MODES) {
       it(`matches the password grant: ${name}`, async () => {
         await compare({ client_id: client, grant_type: 'password', username: user, ...fields }, () =>
           server.token(
-            { grant_type: 'password', username: user, password: PASSWORDS[user] ?? '', ...fields },
+            { grant_type: 'password', username: user, password: PASSWORDS[user] ?? 'wombat', ...fields },
             { basic: secretOf(client) },
           ),
         )
       })
     }
 
+    const ELSEWHERE = { resource: 'https://other.example/' }
     const REDIRECT = 'https://app.example/cb'
     const byCode = async (client: string, fields: Fields): Promise<TestAnswer> => {
       const browser = await signedIn(server)
@@ -154,6 +159,12 @@ for (const mode of MODES) {
       { name: 'all scopes', client: 'wild' },
       { name: 'some scopes', client: 'wild', fields: { scope: 'openid team.all cloud.read' } },
       { name: 'a scope outside the client', client: 'wild', fields: { scope: 'openid jobs.run' } },
+      {
+        name: 'a scope and a resource outside the client',
+        client: 'meant',
+        fields: { scope: 'jobs.run', ...ELSEWHERE },
+      },
+      { name: 'a resource outside the client', client: 'meant', fields: ELSEWHERE },
       { name: 'a client with required groups', client: 'closed' },
       { name: 'minimal ID tokens', client: 'minimal' },
     ]
