@@ -52,7 +52,9 @@ const unescape = (text: string): string => text.replace(/&([#a-z0-9]+);/g, (all,
 
 /** The tag and attribute names, without texts. */
 const skeleton = (page: Html): readonly string[] =>
-  tagsOf(page).map(({ name, attributes }) => [name, ...Object.keys(attributes)].join(' '))
+  tagsOf(page)
+    .filter(({ name }) => name !== 'wbr') // a long name may break at its punctuation
+    .map(({ name, attributes }) => [name, ...Object.keys(attributes)].join(' '))
 
 /** The tag with the attribute; there must be exactly one. */
 function only(page: Html, name: string, attribute: string, value: string): Tag {
