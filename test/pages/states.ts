@@ -222,6 +222,7 @@ const profile: ProfileProps = {
   changeEmail: '/change_email',
   changePassword: '/change_password',
   passwordChangedAt: before(1600),
+  signsInWithPasskey: false,
   clients: [
     {
       clientId: 'console',

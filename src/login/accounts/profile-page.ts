@@ -4,7 +4,7 @@ import { switchesIn } from '../../accounts/switches.ts'
 import { languageIn } from '../../model/language.ts'
 import { SECURITY_PATH } from '../../model/sessions/fresh-sign-in.ts'
 import type { AccountEventType } from '../../model/users/account-event.ts'
-import { isAbout, secondFactorPolicy } from '../../model/users/second-factor.ts'
+import { isAbout, offersPasskeySignIn, secondFactorPolicy } from '../../model/users/second-factor.ts'
 import { describeUserAgent } from '../../model/users/user-agent.ts'
 import { preferredLanguage } from '../../model/users/user.ts'
 import type { User } from '../../model/users/user.ts'
@@ -30,11 +30,12 @@ export async function showProfile(
   reply: FastifyReply,
   deps: LoginDeps,
 ): Promise<FastifyReply> {
-  const { pages, clock, urls, behaviour } = deps
+  const { pages, clock, urls, behaviour, service } = deps
   const user = userOf(request)
   const { zone } = request
   const chrome = await pages.chrome(request, reply, { form: true })
   const { texts } = chrome
+  const policy = secondFactorPolicy(zone, behaviour)
   const [rights, provider, clients, devices, events] = await Promise.all([
     rightsOf(request, deps),
     otherProviderOf(user, deps),
@@ -57,7 +58,8 @@ export async function showProfile(
     ...(rights.names && { changeEmail: pageAt('/change_email'), changePassword: pageAt('/change_password') }),
     passwordChangedAt: user.passwordChangedAt,
     provider,
-    ...(isAbout(secondFactorPolicy(zone, behaviour), user) && {
+    signsInWithPasskey: offersPasskeySignIn(policy, service.name) && user.factors?.methods.includes('passkey') === true,
+    ...(isAbout(policy, user) && {
       security: { path: pageAt(SECURITY_PATH), methods: user.factors?.methods ?? [] },
     }),
     message: messageOf(texts, queryForm(request)),

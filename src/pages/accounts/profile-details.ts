@@ -32,6 +32,8 @@ export interface DetailsProps {
   readonly changePassword?: string | undefined
   readonly passwordChangedAt: Date
   readonly provider?: OtherProvider | undefined
+  /** Whether the user has a passkey, and may sign in with it alone. */
+  readonly signsInWithPasskey: boolean
   /** Times are shown relative to this moment. */
   readonly now: Date
 }
@@ -94,7 +96,10 @@ ${LANGUAGES.map(each => html`<option value="${each}" lang="${each}"${selected(ea
 }
 
 /** How the user signs in. */
-export function providerSection({ texts }: Chrome, provider: OtherProvider | undefined): Html {
+export function providerSection(
+  { texts }: Chrome,
+  { provider, signsInWithPasskey }: Pick<DetailsProps, 'provider' | 'signsInWithPasskey'>,
+): Html {
   const { account } = texts
   return html`<section aria-labelledby="provider">
 <h2 id="provider">${account.signInMethods}</h2>
@@ -105,7 +110,7 @@ ${
 <div><dt>${account.origin}</dt><dd>${isolated(provider.origin, 36)}</dd></div>
 ${provider.externalId !== undefined && html`<div><dt>${account.externalId}</dt><dd>${isolated(provider.externalId, 120)}</dd></div>\n`}</dl>
 `
-    : html`<p class="panel">${account.ownPassword}</p>\n`
+    : html`<p class="panel">${signsInWithPasskey ? account.ownPasskey : account.ownPassword}</p>\n`
 }</section>
 `
 }

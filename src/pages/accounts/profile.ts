@@ -47,7 +47,7 @@ ${
     : html`<p class="lead">${texts.applicationsLead}</p>
 ${props.clients.map((client, index) => clientForm(chrome, client, index))}`
 }</section>
-${devicesSection(chrome, props)}${providerSection(chrome, props.provider)}${eventsSection(chrome, props)}`
+${devicesSection(chrome, props)}${providerSection(chrome, props)}${eventsSection(chrome, props)}`
   return layout(chrome, { title: texts.title, heading: texts.heading, body, shape: 'wide' })
 }
 

@@ -374,6 +374,7 @@ export const de: Texts = {
     from: address => html`von ${address}`,
     signInMethods: 'Wie Sie sich anmelden',
     ownPassword: 'Mit Benutzername und Passwort',
+    ownPasskey: 'Mit Benutzername und Passwort oder mit einem Passkey',
     provider: 'Identitätsanbieter',
     origin: 'Sein Schlüssel hier',
     externalId: 'Ihre Kennung dort',

@@ -357,6 +357,7 @@ export const en: Texts = {
     from: address => html`from ${address}`,
     signInMethods: 'How you sign in',
     ownPassword: 'With your user name and password',
+    ownPasskey: 'With your user name and password, or with a passkey',
     provider: 'Identity provider',
     origin: 'Its key here',
     externalId: 'Your ID there',

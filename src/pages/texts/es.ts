@@ -368,6 +368,7 @@ export const es: Texts = {
     from: address => html`desde ${address}`,
     signInMethods: 'Cómo inicia sesión',
     ownPassword: 'Con su nombre de usuario y contraseña',
+    ownPasskey: 'Con su nombre de usuario y contraseña, o con una clave de acceso',
     provider: 'Proveedor de identidad',
     origin: 'Clave del proveedor aquí',
     externalId: 'Su identificador allí',

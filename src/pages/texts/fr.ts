@@ -368,6 +368,7 @@ export const fr: Texts = {
     from: address => html`depuis ${address}`,
     signInMethods: 'Comment vous vous connectez',
     ownPassword: 'Avec votre nom d’utilisateur et votre mot de passe',
+    ownPasskey: 'Avec votre nom d’utilisateur et votre mot de passe, ou avec une clé d’accès',
     provider: 'Fournisseur d’identité',
     origin: 'Sa clé ici',
     externalId: 'Votre identifiant là-bas',

@@ -363,6 +363,7 @@ export const ja: Texts = {
     from: address => html`接続元 ${address}`,
     signInMethods: 'サインイン方法',
     ownPassword: 'ユーザー名とパスワード',
+    ownPasskey: 'ユーザー名とパスワード、またはパスキー',
     provider: 'ID プロバイダー',
     origin: 'ここでのキー',
     externalId: 'プロバイダーでの ID',

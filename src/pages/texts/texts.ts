@@ -254,6 +254,8 @@ export interface Texts extends SelfServiceTexts {
     readonly from: (address: Html) => Html
     readonly signInMethods: string
     readonly ownPassword: string
+    /** The same with a passkey that can be used alone. */
+    readonly ownPasskey: string
     readonly provider: string
     readonly origin: string
     readonly externalId: string

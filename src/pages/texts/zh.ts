@@ -341,6 +341,7 @@ export const zh: Texts = {
     from: address => html`来自 ${address}`,
     signInMethods: '登录方式',
     ownPassword: '使用用户名和密码',
+    ownPasskey: '使用用户名和密码，或使用通行密钥',
     provider: '身份提供方',
     origin: '在此处的标识',
     externalId: '您在那里的 ID',

@@ -104,10 +104,14 @@ for (const mode of MODES) {
     // Covers any /profile/security/remove: rule: removes a factor
     it('can be added, renamed and removed, with an event and a mail for each', async () => {
       const before = (await server.mails()).length
+      const waysIn = async () =>
+        /With your user name and password[^<]*/.exec((await browser.send('/profile')).text)?.[0]
+      assert.equal(await waysIn(), 'With your user name and password')
       const { answer } = await addPasskey(' My\u00a0ph\u006f\u0308ne ')
       assert.equal(codesOf(answer.text).length, 10, 'codes with the first factor')
       assert.match(answer.text, new RegExp(`href="${PAGE}\\?done=passkey_added"`))
       assert.deepEqual(await factors(), ['passkey'])
+      assert.equal(await waysIn(), 'With your user name and password, or with a passkey')
       server.clock.advance(1)
       const second = await addPasskey('Key')
       assert.equal(locationOf(second.answer), `${PAGE}?done=passkey_added`, 'no further codes')
