@@ -251,7 +251,7 @@ const halfHash = (text: string): string =>
 const wordsOf = ({ isUaa }: Deployment) =>
   isUaa
     ? { asks: () => 'Application Authorization', allow: 'Authorize', home: 'Where to?' }
-    : { asks: (client: string) => `${client} asks for access`, allow: 'Allow', home: 'Hello, marissa' }
+    : { asks: (client: string) => `${client} asks for access`, allow: 'Allow', home: 'Hello, Marissa' }
 
 async function signOut(page: Page, { isUaa }: Deployment): Promise<void> {
   if (!isUaa) return page.getByRole('button', { name: 'Sign out' }).click()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { authorizeBootstrap, signedIn } from '../support/authorize.ts'
-import { changeClient, MODES } from '../support/oauth.ts'
+import { changeClient, changeUser, MODES } from '../support/oauth.ts'
 import type { ClientDescription } from '../../src/model/clients/client-metadata.ts'
 import type { TestServer } from '../support/server.ts'
 import { startServer, withServer } from '../support/server.ts'
@@ -16,9 +16,19 @@ describe('GET / and /home', () => {
       withServer({ config }, async server => {
         const answer = await (await signedIn(server)).send(path)
         assert.equal(answer.status, 200)
-        assert.match(answer.text, /Hello, <bdi>marissa<\/bdi>/)
+        assert.match(answer.text, /Hello, <bdi>Marissa<\/bdi>/)
         assert.match(answer.text, /<form class="person" action="\/logout\.do" method="post">/)
         assert.match(answer.text, /<a href="\/profile">/)
+      }))
+
+    it(`greets with the display name, else the first name, else the user name at ${path}`, () =>
+      withServer({ config }, async server => {
+        const greeting = async () =>
+          /<h1>Hello, <bdi>(.*)<\/bdi>/.exec((await (await signedIn(server)).send(path)).text)?.[1]
+        await changeUser(server, 'marissa', { profile: { displayName: 'Dr. Bloggs' } })
+        assert.equal(await greeting(), 'Dr. Bloggs')
+        await changeUser(server, 'marissa', { profile: {}, givenName: '' })
+        assert.equal(await greeting(), 'marissa')
       }))
 
     // Covers GET /home: tiles of clients with a launch URL
