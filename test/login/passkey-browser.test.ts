@@ -156,7 +156,7 @@ describe('Passkey sign-in in a browser', () => {
     await page.goto(`${base}/profile`)
     await page.context().clearCookies({ name: 'svc-visitor' })
     await page.getByRole('button', BUTTON).click()
-    await page.getByText('This page was open for too long').waitFor()
+    await page.getByText('The page was open for too long').waitFor()
     const other = await page.context().newPage()
     const authenticator = await addVirtualAuthenticator(other)
     assert.ok(authenticator)

@@ -48,7 +48,7 @@ export const de: Texts = {
     password_expired: 'Ihr Passwort ist abgelaufen. Setzen Sie es zurück, um sich anzumelden.',
     account_not_precreated: 'Für Sie gibt es hier noch kein Konto. Bitten Sie Ihre Administration, eines anzulegen.',
     invalid_login_request:
-      'Diese Seite war zu lange geöffnet, oder Ihr Browser blockiert das Cookie der Seite. Lassen Sie Cookies zu, falls sie abgeschaltet sind, und melden Sie sich erneut an.',
+      'Die Seite war zu lange geöffnet, oder Ihr Browser blockiert ihr Cookie. Lassen Sie Cookies zu, falls sie abgeschaltet sind, und versuchen Sie es erneut.',
     invalid_login_hint:
       'Die Anwendung hat ein Anmeldeverfahren verlangt, das es hier nicht gibt. Verwenden Sie eines der folgenden.',
     invalid_idp:

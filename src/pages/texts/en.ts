@@ -47,7 +47,7 @@ export const en: Texts = {
     password_expired: 'Your password has expired. Reset it to sign in.',
     account_not_precreated: 'There is no account for you here yet. Ask your administrator to create one.',
     invalid_login_request:
-      'This page was open for too long, or your browser blocks its cookie. Allow cookies if they are off, then sign in again.',
+      'The page was open for too long, or your browser blocks its cookie. Allow cookies if they are off, then try again.',
     invalid_login_hint: 'The application asked for a sign-in method that does not exist here. Use one of those below.',
     invalid_idp: 'Your account cannot be used with this application. Sign in with a different account.',
     idp_not_found: 'That sign-in method is not available. Use another one.',

@@ -47,7 +47,7 @@ export const es: Texts = {
     password_expired: 'Su contraseña ha caducado. Restablézcala para iniciar sesión.',
     account_not_precreated: 'Usted aún no tiene una cuenta aquí. Pida a su administrador que cree una.',
     invalid_login_request:
-      'Esta página estuvo abierta demasiado tiempo, o su navegador bloquea su cookie. Permita las cookies si están desactivadas e inicie sesión de nuevo.',
+      'La página estuvo abierta demasiado tiempo, o su navegador bloquea su cookie. Permita las cookies si están desactivadas e inténtelo de nuevo.',
     invalid_login_hint:
       'La aplicación solicitó una forma de iniciar sesión que no existe aquí. Use una de las siguientes.',
     invalid_idp: 'Su cuenta no puede usarse con esta aplicación. Inicie sesión con otra cuenta.',

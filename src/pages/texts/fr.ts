@@ -47,7 +47,7 @@ export const fr: Texts = {
     password_expired: 'Votre mot de passe a expiré. Réinitialisez-le pour vous connecter.',
     account_not_precreated: 'Vous n’avez pas encore de compte ici. Demandez à votre administrateur d’en créer un.',
     invalid_login_request:
-      'Cette page est restée ouverte trop longtemps, ou votre navigateur bloque son cookie. Autorisez les cookies s’ils sont désactivés, puis reconnectez-vous.',
+      'La page est restée ouverte trop longtemps, ou votre navigateur bloque son cookie. Autorisez les cookies s’ils sont désactivés, puis réessayez.',
     invalid_login_hint:
       'L’application a demandé un moyen de connexion qui n’existe pas ici. Utilisez l’un de ceux ci-dessous.',
     invalid_idp: 'Votre compte ne peut pas être utilisé avec cette application. Connectez-vous avec un autre compte.',

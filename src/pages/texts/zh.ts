@@ -43,7 +43,7 @@ export const zh: Texts = {
     account_not_verified: '此账号尚未验证。请打开您收到的邮件中的链接；如果找不到，请再次创建账号以获取新邮件。',
     password_expired: '您的密码已过期。请重置密码后登录。',
     account_not_precreated: '您在此处还没有账号。请联系管理员为您创建。',
-    invalid_login_request: '此页面打开时间过长，或者您的浏览器阻止了其 Cookie。如果 Cookie 已关闭，请允许后重新登录。',
+    invalid_login_request: '页面打开时间过长，或者您的浏览器阻止了其 Cookie。如果 Cookie 已关闭，请允许后重试。',
     invalid_login_hint: '应用请求的登录方式在此处不存在。请使用以下方式之一。',
     invalid_idp: '您的账号不能用于此应用。请使用其他账号登录。',
     idp_not_found: '该登录方式不可用。请使用其他方式。',

@@ -198,7 +198,7 @@ describe('Sign-in form with an expired token', () => {
       const form_redirect_uri = `${own}/profile?x=1`
       const page = await browser.send('/login.do', { form: { ...stale, form_redirect_uri }, headers })
       assert.equal(page.status, 403)
-      assert.match(page.text, /This page was open for too long/)
+      assert.match(page.text, /The page was open for too long/)
       assert.match(page.text, /name="username" value="marissa"/)
       assert.doesNotMatch(page.text, /koala/)
       const again = { ...hiddenFields(page.text), username: 'marissa', password: 'koala' }
