@@ -35,12 +35,27 @@ export function createPasswordProviders({
 
   const rank = (provider: IdentityProvider): number => (provider.type === serviceName ? 0 : 1)
 
-  return async (zone, { client, origin, field }) => {
-    const all: IdentityProvider[] = []
-    for (const provider of await store.providers.listActive(zone.id)) {
+  /** By the list of the store, which is another one after every change: a zone may have thousands of providers. */
+  const ofPages = new WeakMap<readonly IdentityProvider[], ReadonlyMap<IdentityProvider, boolean>>()
+
+  /** The active providers that take passwords, with whether pages may send them some. */
+  async function takingPasswords(zone: Zone): Promise<ReadonlyMap<IdentityProvider, boolean>> {
+    const active = await store.providers.listActive(zone.id)
+    const known = ofPages.get(active)
+    if (known) return known
+    const found = new Map<IdentityProvider, boolean>()
+    for (const provider of active) {
       const { password, relay } = await open(zone, provider)
-      if (password || (relay && (relay.onPages || field !== undefined))) all.push(provider)
+      if (password || relay) found.set(provider, password !== undefined || relay?.onPages === true)
     }
+    ofPages.set(active, found)
+    return found
+  }
+
+  return async (zone, { client, origin, field }) => {
+    const all = [...(await takingPasswords(zone))].flatMap(([provider, isOfPages]) =>
+      isOfPages || field !== undefined ? [provider] : [],
+    )
     const allowed = all.filter(provider => !client || allowsProvider(client, provider.originKey))
     if (origin !== undefined) {
       const named = all.find(provider => provider.originKey === origin)

@@ -23,6 +23,8 @@ export function withGlobalPolicies(store: Store, internalOrigin: string, policie
   const completed = (provider: IdentityProvider): IdentityProvider =>
     withPoliciesOfServer(provider, internalOrigin, policies)
   const { providers } = store
+  /** By the list of the store, so that what others derive from a list can be kept as long. */
+  const lists = new WeakMap<readonly IdentityProvider[], readonly IdentityProvider[]>()
   return {
     ...store,
     providers: {
@@ -31,7 +33,12 @@ export function withGlobalPolicies(store: Store, internalOrigin: string, policie
         const provider = await providers.findByOrigin(zoneId, originKey)
         return provider && completed(provider)
       },
-      listActive: async zoneId => (await providers.listActive(zoneId)).map(completed),
+      async listActive(zoneId) {
+        const active = await providers.listActive(zoneId)
+        const list = lists.get(active) ?? active.map(completed)
+        lists.set(active, list)
+        return list
+      },
     },
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { withGlobalPolicies } from '../../src/users/global-policies.ts'
 import { MODES } from '../support/oauth.ts'
 import { newUserBody, startUserServer } from '../support/users.ts'
 
@@ -13,6 +14,18 @@ const RULES = {
   requireSpecialCharacter: 0,
   expirePasswordInMonths: 0,
 }
+
+it('Global policies are applied once to a list of providers', async () => {
+  const api = await startUserServer('standard')
+  const { store } = api.server
+  const { providers } = withGlobalPolicies(store, 'svc', { passwordPolicy: RULES })
+  const first = await providers.listActive('svc')
+  assert.equal(await providers.listActive('svc'), first)
+  const stored = (await store.providers.findByOrigin('svc', 'svc')) ?? assert.fail()
+  await store.providers.update('svc', { ...stored, active: false })
+  assert.deepEqual(await providers.listActive('svc'), [])
+  await api.stop()
+})
 
 for (const mode of MODES) {
   describe(`Global policies in ${mode}`, () => {
