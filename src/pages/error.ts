@@ -22,6 +22,8 @@ interface ErrorProps {
   readonly back?: { readonly text: string; readonly url: string } | undefined
   /** The key of the description, if it is a known one. */
   readonly known?: ReturnType<typeof nameOfDescription>
+  /** What users read in place of a description for developers; it depends on status and description by default. */
+  readonly explanation?: string | undefined
 }
 
 /** Descriptions that help developers only. */
@@ -66,6 +68,7 @@ export function errorPage(chrome: Chrome, props: ErrorProps): Html {
     html`<p class="technical">${texts.status(status)}${code !== undefined && html` · <code>${isolated(code)}</code>`}</p>\n`
   const wayOn = back && link !== undefined && html`<a class="button" href="${link}">${isolated(back.text)}</a>\n`
   const explanation = (): string => {
+    if (props.explanation !== undefined) return props.explanation
     if (status !== undefined && status >= 500) return chrome.texts.descriptions.ownFault
     if (known === 'unknownZone') return texts.unknownAddress
     return known === 'nothingToApprove' || known === 'changedRequest' ? texts.answered : texts.malformed

@@ -970,7 +970,7 @@ for (const mode of MODES) {
           browser,
           await back(browser, { code: 'c', state }),
           403,
-          /Unable to map claim to a username/,
+          /<p class="lead">Your account cannot be used here\. Contact your administrator\.<\/p>[\s\S]*Unable to map claim to a username/,
         )
       })
 

@@ -35,6 +35,7 @@ export function createFailurePage(deps: ExternalDeps): ShowFailure {
     const page = errorPage(chrome, {
       ...failure,
       ...describedIn(chrome.texts, failure.description),
+      explanation: chrome.texts.descriptions.unusableAccount, // of what the provider sent, which has no text for users
       title: texts.titles.signInRefused,
       back,
     })
