@@ -73,6 +73,7 @@ async function ask(form, { options, ...how }) {
       return
     }
     field.value = ''
+    if (cause.name === 'InvalidStateError') form.append(Object.assign(hiddenField('is_known'), { value: 'true' }))
   }
   form.submit()
 }

@@ -53,7 +53,11 @@ export function newPasskeyHandlers(on: On<FactorPage>, deps: LoginDeps, factors:
         answer: form.get('credential') ?? '',
         name,
       })
-      if (result.outcome !== 'new') return refuse(({ texts }) => factorTexts(texts).enrol.failedPasskey)
+      if (result.outcome !== 'new') {
+        // Web Authentication §5.1.3: the browser says so only after the user has agreed.
+        const isKnown = form.get('is_known') === 'true'
+        return refuse(({ texts }) => factorTexts(texts).enrol[isKnown ? 'knownPasskey' : 'failedPasskey'])
+      }
       const isKept = await changes.addPasskey(await ownerOf(request, signedIn, pages), result.passkey)
       if (!isKept) {
         const { length } = await store.factors.passkeysOf(request.zone.id, signedIn.user.id)

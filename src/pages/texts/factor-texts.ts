@@ -50,6 +50,8 @@ export interface FactorTexts {
     readonly wrongCode: string
     readonly expired: string
     readonly failedPasskey: string
+    /** Where the authenticator holds one of the user's passkeys. */
+    readonly knownPasskey: string
     readonly codesHeading: string
     readonly codesLead: string
     readonly download: string
@@ -110,6 +112,7 @@ const en: FactorTexts = {
     wrongCode: 'That code is not right. Wait for the next one, and check that the clock of your phone is right.',
     expired: 'This page was open for too long. Start again with the new picture.',
     failedPasskey: 'The passkey was not added. Try again, or choose another way.',
+    knownPasskey: 'This device or security key has a passkey for your account already.',
     codesHeading: 'Save your recovery codes',
     codesLead:
       'If you lose your device, each of these codes lets you in once. Keep them in a safe place: they are shown only now.',
@@ -173,6 +176,7 @@ const de: FactorTexts = {
     expired: 'Diese Seite war zu lange offen. Beginnen Sie noch einmal mit dem neuen Bild.',
     failedPasskey:
       'Der Passkey wurde nicht hinzugefügt. Versuchen Sie es noch einmal, oder wählen Sie einen anderen Weg.',
+    knownPasskey: 'Dieses Gerät oder dieser Sicherheitsschlüssel hat bereits einen Passkey für Ihr Konto.',
     codesHeading: 'Speichern Sie Ihre Codes',
     codesLead:
       'Wenn Sie Ihr Gerät verlieren, lässt Sie jeder dieser Codes einmal ein. Bewahren Sie sie sicher auf: Sie werden nur jetzt gezeigt.',
@@ -237,6 +241,7 @@ const fr: FactorTexts = {
     wrongCode: 'Ce code n’est pas le bon. Attendez le suivant et vérifiez l’heure de votre téléphone.',
     expired: 'Cette page est restée ouverte trop longtemps. Recommencez avec la nouvelle image.',
     failedPasskey: 'La clé d’accès n’a pas été ajoutée. Réessayez, ou choisissez un autre moyen.',
+    knownPasskey: 'Cet appareil ou cette clé de sécurité a déjà une clé d’accès pour votre compte.',
     codesHeading: 'Enregistrez vos codes de secours',
     codesLead:
       'Si vous perdez votre appareil, chacun de ces codes vous laisse entrer une fois. Gardez-les en lieu sûr\u00a0: ils ne sont affichés que maintenant.',
@@ -300,6 +305,7 @@ const es: FactorTexts = {
     wrongCode: 'Ese código no es correcto. Espere al siguiente y compruebe la hora de su teléfono.',
     expired: 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo con la nueva imagen.',
     failedPasskey: 'No se añadió la clave de acceso. Inténtelo de nuevo o elija otra forma.',
+    knownPasskey: 'Este dispositivo o esta llave de seguridad ya tiene una clave de acceso para su cuenta.',
     codesHeading: 'Guarde sus códigos de recuperación',
     codesLead:
       'Si pierde su dispositivo, cada uno de estos códigos le deja entrar una vez. Guárdelos en un lugar seguro: solo se muestran ahora.',
@@ -359,6 +365,7 @@ const ja: FactorTexts = {
     wrongCode: 'コードが正しくありません。次のコードを待ち、スマートフォンの時刻を確認してください。',
     expired: 'このページを開いてから時間がたちすぎました。新しい画像でやり直してください。',
     failedPasskey: 'パスキーを追加できませんでした。もう一度試すか、別の方法を選んでください。',
+    knownPasskey: 'このデバイスまたはセキュリティキーには、このアカウントのパスキーがすでにあります。',
     codesHeading: 'リカバリーコードを保存してください',
     codesLead:
       'デバイスを失くしたとき、各コードで1回だけサインインできます。表示されるのは今だけですので、安全な場所に保管してください。',
@@ -416,6 +423,7 @@ const zh: FactorTexts = {
     wrongCode: '验证码不正确。请等待下一个验证码，并检查手机的时间。',
     expired: '此页面打开时间过长。请用新的图重新开始。',
     failedPasskey: '通行密钥未能添加。请重试，或选择其他方式。',
+    knownPasskey: '此设备或安全密钥已有您账号的通行密钥。',
     codesHeading: '请保存您的恢复代码',
     codesLead: '如果丢失设备，每个代码可让您登录一次。请妥善保管：它们只在此刻显示。',
     download: '下载',

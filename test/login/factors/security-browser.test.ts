@@ -74,6 +74,20 @@ describe('/profile/security in a browser', () => {
     await page.context().close()
   })
 
+  it('says that the device has a passkey already', async () => {
+    const page = await open()
+    await signIn(page)
+    await page.waitForURL(`${base}/profile`)
+    await addVirtualAuthenticator(page)
+    await page.goto(`${pageUrl}/passkey`)
+    await button(page, 'Add passkey').click()
+    await page.getByRole('heading', { name: /recovery codes/ }).waitFor()
+    await page.goto(`${pageUrl}/passkey`)
+    await button(page, 'Add passkey').click()
+    await page.getByText('This device or security key has a passkey for your account already.').waitFor()
+    await page.context().close()
+  })
+
   it('reports a failed authenticator, and adds no passkey', async () => {
     const page = await open()
     await signIn(page)

@@ -135,6 +135,7 @@ function securityPages(csrf: Fields): Readonly<Record<string, Operation>> {
         credential: must('The response of the browser, as JSON.'),
         name: may('Name of the passkey.'),
         offered: may('`true` if it was offered after the sign-in.'),
+        is_known: may('`true` if the authenticator has a passkey of the user already.'),
       },
       firstCodes,
     ),
