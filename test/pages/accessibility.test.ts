@@ -378,6 +378,18 @@ describe('Page in a browser', () => {
     }
   })
 
+  it('prints recovery codes with the name of the account, and no buttons', async () => {
+    const { page } = await open({ viewport: phone })
+    await page.goto(`${base}/en/recovery-codes`)
+    await page.emulateMedia({ media: 'print' })
+    for (const shown of ['#codes', '.person .name']) assert.ok(await page.isVisible(shown), shown)
+    assert.equal(
+      await page.evaluate("[...document.querySelectorAll('.button, button')].some(each => each.checkVisibility())"),
+      false,
+    )
+    await page.context().close()
+  })
+
   it('tells beside how long ago something was when that was', async () => {
     const { page } = await open({ timezoneId: 'Asia/Tokyo' })
     await page.goto(`${base}/en/profile`)
