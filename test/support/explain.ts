@@ -50,6 +50,7 @@ export const explainBootstrap = {
   users: [
     ...auditBootstrap.users,
     { userName: 'gone', password: 'wombat', emails: [{ value: 'gone@example.org' }] },
+    { userName: 'outdated', password: 'wombat', emails: [{ value: 'outdated@example.org' }] },
     { userName: 'loose', password: 'wombat', emails: [{ value: 'loose@example.org' }], verified: false },
   ],
   identity_zones: [

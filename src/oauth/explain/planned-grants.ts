@@ -13,7 +13,7 @@ import type { AssertionGrantType } from '../grants/assertion.ts'
 import { authorizeByAssertion } from '../grants/assertion.ts'
 import { authorizeClient } from '../grants/client-credentials.ts'
 import { noProvider } from '../grants/password.ts'
-import { authorizeByRefresh, isUsedUp, ownerOf } from '../grants/refresh-token.ts'
+import { authorizeByRefresh, isUsedUp, ownerOf, readRefreshToken } from '../grants/refresh-token.ts'
 import {
   authorizeFor,
   checkProvider,
@@ -132,7 +132,7 @@ async function planRefresh(planning: Planning, deps: ExplainDeps): Promise<Autho
   const { zone, params } = request
   const value = params.get('refresh_token')
   if (value === undefined) throw missing('The body has no refresh_token, which this grant requires.')
-  const token = await deps.reader.read({ zone, inspected: true }, value, 'refresh_token')
+  const token = await readRefreshToken({ zone, inspected: true }, value, deps)
   const user = ownerOf(token, request, deps)
   findings.user = user
   findings.within = 'refresh-token'

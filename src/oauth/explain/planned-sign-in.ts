@@ -105,9 +105,9 @@ export async function planCode(planning: Planning, deps: ExplainDeps): Promise<A
   const { behaviour, clock, store } = deps
   requireAnyProvider(client)
   noteUncheckedDemands(planning)
-  const user = userOf(planning)
   const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
   const resources = resourcesAsked(request, behaviour)
+  const user = userOf(planning)
   const first = await planSignIn(planning, deps)
   requireAllowedProvider(client, user, behaviour)
   const scopes = userScopes({ client, requested, because }, await deps.groupsOf(zone, user), behaviour)
@@ -216,8 +216,8 @@ export async function planDevice(planning: Planning, deps: ExplainDeps): Promise
   const { request, findings } = planning
   const { zone, client, params, because } = request
   const { behaviour, clock, random } = deps
-  const user = userOf(planning)
   const requested = requestableScopes({ client, requested: parseScope(params.get('scope')), because }, behaviour)
+  const user = userOf(planning)
   const first = await planSignIn(planning, deps)
   requireAllowedProvider(client, user, behaviour)
   const lacking = await lackingLevel(zone, { client, user, acr: first }, deps)

@@ -56,8 +56,10 @@ async function explainIssued(
   const client = await store.clients.find(zone.id, clientIdOf(claims) ?? '')
   const userId = claims['user_id'] ?? (kind === 'id_token' ? claims['sub'] : undefined)
   const user = typeof userId === 'string' ? await store.users.findWithGroups(zone.id, userId) : undefined
-  const refusal = await refusalOf(zone, { issued, client, user, isOfUser: userId !== undefined }, deps)
   const today = await planToday(zone, { issued, token, user }, deps)
+  const refusal =
+    (await refusalOf(zone, { issued, client, user, isOfUser: userId !== undefined }, deps)) ??
+    (kind === 'refresh_token' ? today?.refusals.find(({ rule }) => OF_SCOPES.has(rule)) : undefined)
   const events = refusal && (await endingEvents(zone, { claims, clientId: client?.clientId, userId: user?.id }, deps))
   return {
     decision: refusal ? 'invalid' : 'valid',
@@ -87,6 +89,9 @@ async function explainIssued(
     ...(events && { events }),
   }
 }
+
+/** What the scopes of a token no longer meet, checked in a refresh only after the token itself. */
+const OF_SCOPES: ReadonlySet<Rule> = new Set(['token-scopes', 'required-group'])
 
 const timeOf = (time: Date): string | undefined => (Number.isNaN(time.getTime()) ? undefined : time.toISOString())
 

@@ -17,7 +17,7 @@ import {
 } from '../../model/tokens/scopes.ts'
 import type { UserGroups } from '../../model/tokens/scopes.ts'
 import type { User } from '../../model/users/user.ts'
-import type { AddressedZone } from '../../model/request.ts'
+import type { AddressedZone, TokenPresentation } from '../../model/request.ts'
 import { AlreadyExists } from '../../store/store.ts'
 import { rotatesRefreshTokens } from '../../token/issuer.ts'
 import { forgetGrantAt } from '../../token/lifetimes.ts'
@@ -170,13 +170,13 @@ function isWithinRetryWindow(usedAt: Date, { clock, behaviour, settings }: Decis
 }
 
 /** Translates the reader's errors into errors of this grant (row C11). */
-async function readRefreshToken(
-  request: GrantRequest,
+export async function readRefreshToken(
+  presentation: TokenPresentation,
   value: string,
-  { reader, behaviour }: GrantDeps,
+  { reader, behaviour }: Pick<GrantDeps, 'reader' | 'behaviour'>,
 ): Promise<VerifiedToken> {
   try {
-    return await reader.read(request, value, 'refresh_token')
+    return await reader.read(presentation, value, 'refresh_token')
   } catch (cause) {
     if (cause instanceof OAuthError) {
       throw new OAuthError(behaviour.badRefreshToken, cause.message, { cause, rule: cause.rule })

@@ -242,6 +242,25 @@ for (const mode of MODES) {
       assert.deepEqual(ours, theirs)
     })
 
+    it('matches a device that asks for a scope outside the client, whoever the user will be', async () => {
+      const scope = 'openid jobs.run'
+      await compare({ client_id: 'cloud', grant_type: GRANTS.device, username: 'gone', scope }, () =>
+        server.send('/oauth/device_authorization', {
+          form: { client_id: 'cloud', scope },
+          basic: secretOf('cloud'),
+        }),
+      )
+    })
+
+    it('matches refresh_token: a token that a revocation has ended', async () => {
+      const of = { username: 'outdated', password: 'wombat' }
+      const { refresh_token } = await passwordTokens(server, of, secretOf('wild'))
+      await changeUser(server, 'outdated', { salt: 'another' })
+      await compare({ client_id: 'wild', grant_type: 'refresh_token', refresh_token }, () =>
+        server.token({ grant_type: 'refresh_token', refresh_token }, { basic: secretOf('wild') }),
+      )
+    })
+
     const presented: readonly { name: string; fields?: Fields; change?: () => Promise<void> }[] = [
       { name: 'all scopes' },
       { name: 'fewer scopes', fields: { scope: 'openid' } },

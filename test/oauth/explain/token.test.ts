@@ -106,7 +106,7 @@ for (const mode of MODES) {
     })
 
     it('compares the scopes with those of a new token', async () => {
-      const { access_token } = await passwordTokens(server, {}, WILD)
+      const { access_token, refresh_token } = await passwordTokens(server, {}, WILD)
       const marissa = await userNamed(server, 'marissa')
       const group = await server.store.groups.findByName('svc', 'cloud.write')
       const of = { groupId: group?.id ?? '', memberId: marissa.id, memberType: 'USER', origin: 'svc' } as const
@@ -120,6 +120,7 @@ for (const mode of MODES) {
       const fewer = await invalid(access_token, 'token-scopes')
       assert.equal(fewer.scopes.find(({ scope }) => scope === 'cloud.read')?.today, 'removed')
       assert.equal(await isAlive(server, access_token), false)
+      await invalid(refresh_token, 'token-scopes')
       await server.store.groups.insertMember('svc', { ...of, groupId: read?.id ?? '' })
       assert.equal((await reported(access_token)).decision, 'valid')
     })
