@@ -135,8 +135,10 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const continueUrl = await tasks.continueUrl(request, form)
-    if (!(await sessions.strengthen(request, reply, task.signedIn, proof.factor))) return goTo(reply, '/login', urls)
+    const isSignedIn = await sessions.strengthen(request, reply, task.signedIn, proof.factor)
+    // Also where the session has ended meanwhile: the owner of the account must learn that the code is used up.
     if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.signedIn, pages))
+    if (!isSignedIn) return goTo(reply, '/login', urls)
     if (form.get('remember') === 'true' && proof.isOwnFactor) remembered.remember(request, reply, user)
     return goTo(reply, continueUrl, urls)
   })

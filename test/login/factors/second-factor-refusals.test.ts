@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it, mock } from 'node:test'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { digest } from '../../../src/base/secrets.ts'
 import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
@@ -436,6 +436,16 @@ for (const mode of MODES) {
         assert.equal(codesOf(reload.text).length, 0)
         assert.equal(reload.headers['location'], PAGE)
       })
+    })
+
+    it('tells the user of a recovery code that was used as the session ended', async () => {
+      const browser = await signedIn(server)
+      const before = (await server.mails()).length
+      mock.method(server.store.sessions, 'replaceAndClear', () => Promise.resolve(false))
+      const { headers } = await prove(browser, { way: 'recovery', code: codes[0] ?? '' })
+      mock.restoreAll()
+      assert.equal(headers['location'], `${BASE}/login`)
+      assert.equal((await server.mails()).length, before + 1)
     })
 
     it('does not remember the browser after a recovery code', async () => {
