@@ -103,15 +103,64 @@ interface Draft extends Omit<SamlProviderDescriptor, 'signing' | 'signOn' | 'log
 function entityIn(text: string): SamlEntity {
   const { SaxesParser } = saxes()
   const parser = new SaxesParser({ xmlns: true })
-  /** Names of the open elements. */
-  const path: string[] = []
+  const limits = createLimits()
+  const entity = createCollector()
+  parser.on('error', ({ message }) => {
+    // Keeps line, column and problem; the rest repeats the document.
+    throw new Unreadable(`it is not well-formed (${/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable'})`)
+  })
+  parser.on('doctype', () => {
+    throw new Unreadable('it has a document type')
+  })
+  parser.on('opentagstart', () => limits.countElement())
+  parser.on('attribute', () => limits.countAttribute())
+  parser.on('comment', limits.countNode)
+  parser.on('processinginstruction', limits.countNode)
+  parser.on('opentag', tag => entity.open(tag))
+  parser.on('text', part => entity.addText(part))
+  parser.on('cdata', part => {
+    limits.countNode()
+    entity.addText(part)
+  })
+  parser.on('closetag', () => entity.close())
+  parser.write(text).close()
+  return entity.result()
+}
+
+/** Counts the parts of a document; each function throws for one too many. */
+function createLimits() {
   let nodes = 0
   let attributes = 0
   let allAttributes = 0
-  let certificates = 0
+
+  const countNode = (): void => {
+    nodes += 1
+    if (nodes > MAX_NODES) throw new Unreadable('it has too many elements, comments or sections')
+  }
+
+  return {
+    countNode,
+    countElement() {
+      attributes = 0
+      countNode()
+    },
+    countAttribute() {
+      attributes += 1
+      allAttributes += 1
+      if (allAttributes > MAX_ALL_ATTRIBUTES) throw new Unreadable('it has too many attributes')
+      if (attributes > MAX_ATTRIBUTES) throw new Unreadable('an element has too many attributes')
+    },
+  }
+}
+
+/** Collects what is read of the entity, element by element. */
+function createCollector() {
+  /** Names of the open elements. */
+  const path: string[] = []
   let entityId: string | undefined
   let provider: Draft | undefined
   let isInProvider = false
+  let certificates = 0
   /** Certificates of the open key element, if it is for signing. */
   let key: string[] | undefined
   /** Text of the open certificate element. */
@@ -126,7 +175,20 @@ function entityIn(text: string): SamlEntity {
     if (duration !== undefined) cacheDuration.push(duration)
   }
 
-  function readWithin(draft: Draft, tag: SaxesTagNS): void {
+  function openRoot(tag: SaxesTagNS): void {
+    if (path[0] !== `md:${ROOT}`) throw new Unreadable('it is not a SAML EntityDescriptor')
+    entityId = checkedEntityId(attributeOf(tag, 'entityID'))
+    limit(tag)
+  }
+
+  function openProvider(tag: SaxesTagNS): void {
+    const wantsSignedRequests = /^(?:true|1)$/.test(attributeOf(tag, 'WantAuthnRequestsSigned')?.trim() ?? '')
+    provider = { signing: [], signOn: [], logout: [], wantsSignedRequests }
+    isInProvider = true
+    limit(tag)
+  }
+
+  function openWithin(draft: Draft, tag: SaxesTagNS): void {
     switch (path.slice(2).join(' ')) {
       case 'md:KeyDescriptor':
         key = (attributeOf(tag, 'use') ?? 'signing') === 'signing' ? [] : undefined
@@ -144,67 +206,34 @@ function entityIn(text: string): SamlEntity {
     }
   }
 
-  const count = (): void => {
-    nodes += 1
-    if (nodes > MAX_NODES) throw new Unreadable('it has too many elements, comments or sections')
-  }
-
-  parser.on('error', ({ message }) => {
-    // Keeps line, column and problem; the rest repeats the document.
-    throw new Unreadable(`it is not well-formed (${/^\d+:\d+: [^:.]*/.exec(message)?.[0] ?? 'unreadable'})`)
-  })
-  parser.on('doctype', () => {
-    throw new Unreadable('it has a document type')
-  })
-  parser.on('opentagstart', () => {
-    attributes = 0
-    count()
-  })
-  parser.on('comment', count)
-  parser.on('processinginstruction', count)
-  parser.on('attribute', () => {
-    attributes += 1
-    allAttributes += 1
-    if (allAttributes > MAX_ALL_ATTRIBUTES) throw new Unreadable('it has too many attributes')
-    if (attributes > MAX_ATTRIBUTES) throw new Unreadable('an element has too many attributes')
-  })
-  parser.on('opentag', tag => {
-    path.push(nameOf(tag))
-    if (path.length > MAX_DEPTH) throw new Unreadable('it is nested too deeply')
-    if (path.length > 1 && tag.local === ROOT) throw new Unreadable('it describes more than one entity')
-    if (path.length === 1) {
-      if (path[0] !== `md:${ROOT}`) throw new Unreadable('it is not a SAML EntityDescriptor')
-      entityId = checkedEntityId(attributeOf(tag, 'entityID'))
-      limit(tag)
-    } else if (path.length === 2 && !provider && isProvider(tag)) {
-      const wantsSignedRequests = /^(?:true|1)$/.test(attributeOf(tag, 'WantAuthnRequestsSigned')?.trim() ?? '')
-      provider = { signing: [], signOn: [], logout: [], wantsSignedRequests }
-      isInProvider = true
-      limit(tag)
-    } else if (isInProvider && provider) readWithin(provider, tag)
-  })
-  const add = (part: string): void => {
-    if (content !== undefined) content += part
-  }
-  parser.on('text', add)
-  parser.on('cdata', part => {
-    count()
-    add(part)
-  })
-  parser.on('closetag', () => {
-    const name = path.pop()
-    if (path.length === 1) isInProvider = false
-    if (content === undefined || name !== 'ds:X509Certificate') return
-    key?.push(content)
-    content = undefined
-  })
-  parser.write(text).close()
-  if (entityId === undefined) throw new Unreadable('it has no entityID')
   return {
-    entityId,
-    ...(validUntil.length > 0 && { validUntil }),
-    ...(cacheDuration.length > 0 && { cacheDuration }),
-    ...(provider && { provider }),
+    open(tag: SaxesTagNS) {
+      path.push(nameOf(tag))
+      if (path.length > MAX_DEPTH) throw new Unreadable('it is nested too deeply')
+      if (path.length > 1 && tag.local === ROOT) throw new Unreadable('it describes more than one entity')
+      if (path.length === 1) openRoot(tag)
+      else if (path.length === 2 && !provider && isProvider(tag)) openProvider(tag)
+      else if (isInProvider && provider) openWithin(provider, tag)
+    },
+    addText(part: string) {
+      if (content !== undefined) content += part
+    },
+    close() {
+      const name = path.pop()
+      if (path.length === 1) isInProvider = false
+      if (content === undefined || name !== 'ds:X509Certificate') return
+      key?.push(content)
+      content = undefined
+    },
+    result(): SamlEntity {
+      if (entityId === undefined) throw new Unreadable('it has no entityID')
+      return {
+        entityId,
+        ...(validUntil.length > 0 && { validUntil }),
+        ...(cacheDuration.length > 0 && { cacheDuration }),
+        ...(provider && { provider }),
+      }
+    },
   }
 }
 
