@@ -86,42 +86,11 @@ export async function applyUser(
   record: UserRecord,
   deps: BootstrapDeps & { readonly defaultGroups: readonly string[] },
 ): Promise<void> {
-  const { store, passwords, clock, random, config, defaultGroups } = deps
+  const { store, passwords, config } = deps
   const origin = record.origin ?? config.service
   const password = origin === config.service ? record.password : undefined
-  const { externalId = '' } = record
-  // Users of external providers may have been renamed at a sign-in.
-  const find = async (): Promise<User | undefined> =>
-    (await store.users.findByName(zoneId, origin, record.userName)) ??
-    (origin === config.service || externalId === ''
-      ? undefined
-      : store.users.findByExternalId(zoneId, origin, externalId))
-
-  async function credentials(existing: User): Promise<Credentials> {
-    const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
-    const kept = passwordHash === undefined ? {} : { passwordHash }
-    const isSame =
-      password === undefined ||
-      (passwordHash !== undefined && (await isTypedPassword({ typed: password, hash: passwordHash }, passwords)))
-    // The account belongs to another user from now on: the new revision ends everything from before.
-    const isAnother = getsOtherOwner(existing, { externalId }, config.service)
-    if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
-    return {
-      ...(password === undefined ? {} : { passwordHash: await hashTyped(password, passwords) }),
-      passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
-      passwordChangedAt: clock.now(),
-      passwordChangeRequired: false,
-    }
-  }
-
   const key = userKey(record, config.service)
-
-  /** Whether the configuration made the account or took it over before; earlier versions did not remember which one. */
-  async function isConfigured(id: string): Promise<boolean> {
-    const known = await store.bootstrap.applied(zoneId, ACCOUNT, key)
-    return known === undefined ? (await store.bootstrap.applied(zoneId, 'user', key)) !== undefined : known === id
-  }
-
+  const find = (): Promise<User | undefined> => findConfigured(zoneId, { record, origin }, deps)
   await upsert({
     find,
     async insert() {
@@ -129,44 +98,103 @@ export async function applyUser(
       await store.users.insert(zoneId, newUser(definitionOf(record, origin), { zoneId, passwordHash }, deps))
     },
     async update(existing) {
-      const { externalIdFormat } = existing
-      const isSameId = externalId === '' || externalId === existing.externalId
-      const { id, createdAt, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
-      const given = await credentials(existing)
+      const credentials = await credentialsAfter(existing, { record, password }, deps)
       // Another user may have made the account before, with a passkey that signs in without the password.
-      if (given.passwordRevision !== existing.passwordRevision && !(await isConfigured(id))) {
-        await store.factors.reset(zoneId, id)
-      }
-      await store.users.update(zoneId, {
-        // A user who signed in to an account of another provider keeps it, where the definition does not name its owner.
-        ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
-        ...definitionOf(record, origin),
-        ...(isSameId && externalIdFormat !== undefined && { externalIdFormat }),
-        zoneId,
-        id,
-        ...given,
-        ...(aliasId === undefined ? {} : { aliasId }),
-        ...(aliasZoneId === undefined ? {} : { aliasZoneId }),
-        ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
-        ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
-        version: existing.version + 1,
-        createdAt,
-        updatedAt: clock.now(),
-      })
+      const isTakenOver = credentials.passwordRevision !== existing.passwordRevision
+      if (isTakenOver && !(await isConfigured(existing, key, deps))) await store.factors.reset(zoneId, existing.id)
+      await store.users.update(zoneId, redefined(existing, { record, origin, credentials }, deps))
     },
   })
-
   const user = await find()
-  if (user !== undefined) await store.bootstrap.remember(zoneId, ACCOUNT, key, user.id)
-  const implied = new Set(defaultGroups.map(name => name.toLowerCase())) // every user is in these anyway
-  for (const name of new Set(record.groups ?? [])) {
-    if (user === undefined || implied.has(name.toLowerCase())) continue
-    const { id: groupId } = await groupNamed(zoneId, name, deps)
-    await store.groups.addMember(zoneId, { groupId, memberId: user.id, memberType: 'USER', origin })
-  }
+  if (user === undefined) return // deleted meanwhile
+  await store.bootstrap.remember(zoneId, ACCOUNT, key, user.id)
+  await addMemberships(user, record.groups ?? [], deps)
+}
+
+/** The account of the name, or of the external id: users of external providers may have been renamed at a sign-in. */
+async function findConfigured(
+  zoneId: string,
+  { record: { userName, externalId = '' }, origin }: { readonly record: UserRecord; readonly origin: string },
+  { store, config }: BootstrapDeps,
+): Promise<User | undefined> {
+  const named = await store.users.findByName(zoneId, origin, userName)
+  if (named || origin === config.service || externalId === '') return named
+  return store.users.findByExternalId(zoneId, origin, externalId)
 }
 
 type Credentials = Pick<User, 'passwordHash' | 'passwordRevision' | 'passwordChangedAt' | 'passwordChangeRequired'>
+
+/** Those of the account unless the password is another one, or the account belongs to another user from now on. */
+async function credentialsAfter(
+  existing: User,
+  { record: { externalId = '' }, password }: { readonly record: UserRecord; readonly password: string | undefined },
+  { passwords, random, clock, config }: BootstrapDeps,
+): Promise<Credentials> {
+  const { passwordHash, passwordRevision, passwordChangedAt, passwordChangeRequired } = existing
+  const kept = passwordHash === undefined ? {} : { passwordHash }
+  const isSame =
+    password === undefined ||
+    (passwordHash !== undefined && (await isTypedPassword({ typed: password, hash: passwordHash }, passwords)))
+  // The new revision ends everything from before.
+  const isAnother = getsOtherOwner(existing, { externalId }, config.service)
+  if (isSame && !isAnother) return { ...kept, passwordRevision, passwordChangedAt, passwordChangeRequired }
+  return {
+    ...(password === undefined ? {} : { passwordHash: await hashTyped(password, passwords) }),
+    passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
+    passwordChangedAt: clock.now(),
+    passwordChangeRequired: false,
+  }
+}
+
+/** Whether the configuration made the account or took it over before; earlier versions did not remember which one. */
+async function isConfigured({ zoneId, id }: User, key: string, { store }: BootstrapDeps): Promise<boolean> {
+  const known = await store.bootstrap.applied(zoneId, ACCOUNT, key)
+  return known === undefined ? (await store.bootstrap.applied(zoneId, 'user', key)) !== undefined : known === id
+}
+
+/** The account with everything that the configuration determines, and what belongs to the account itself. */
+function redefined(
+  existing: User,
+  {
+    record,
+    origin,
+    credentials,
+  }: { readonly record: UserRecord; readonly origin: string; readonly credentials: Credentials },
+  { clock, config }: BootstrapDeps,
+): User {
+  const { externalId = '' } = record
+  const { zoneId, id, createdAt, externalIdFormat, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
+  const isSameId = externalId === '' || externalId === existing.externalId
+  return {
+    // A user who signed in to an account of another provider keeps it, where the definition does not name its owner.
+    ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
+    ...definitionOf(record, origin),
+    ...(isSameId && externalIdFormat !== undefined && { externalIdFormat }),
+    zoneId,
+    id,
+    ...credentials,
+    ...(aliasId === undefined ? {} : { aliasId }),
+    ...(aliasZoneId === undefined ? {} : { aliasZoneId }),
+    ...(lastLogonAt === undefined ? {} : { lastLogonAt }),
+    ...(previousLogonAt === undefined ? {} : { previousLogonAt }),
+    version: existing.version + 1,
+    createdAt,
+    updatedAt: clock.now(),
+  }
+}
+
+async function addMemberships(
+  { zoneId, id: memberId, origin }: User,
+  groups: readonly string[],
+  deps: BootstrapDeps & { readonly defaultGroups: readonly string[] },
+): Promise<void> {
+  const implied = new Set(deps.defaultGroups.map(name => name.toLowerCase())) // every user is in these anyway
+  for (const name of new Set(groups)) {
+    if (implied.has(name.toLowerCase())) continue
+    const { id: groupId } = await groupNamed(zoneId, name, deps)
+    await deps.store.groups.addMember(zoneId, { groupId, memberId, memberType: 'USER', origin })
+  }
+}
 
 /** The fields that the configuration determines. */
 type UserDefinition = Omit<UserDraft, 'version'>
