@@ -28,6 +28,8 @@ export interface RememberedDevices {
 const DAY_SECONDS = 86_400
 /** Users of one browser. Many cookies would exceed the size of a request head, and nobody could sign in any more. */
 const MAX_USERS = 20
+/** What stands for the user in the name of a cookie. A name that others gave one may be none that can be written. */
+const LABEL = /^[\w-]{12}$/
 
 /** One instance serves every zone; each user has a separate cookie, under a name that does not identify the user. */
 export function createRememberedDevices(deps: {
@@ -57,8 +59,11 @@ export function createRememberedDevices(deps: {
   function makeRoom(request: FastifyRequest, reply: FastifyReply, newName: string): void {
     const { zone } = request
     const [prefix = '', suffix = ''] = nameWith(zone, '\0').split('\0')
-    const names = cookiesNamed(request, prefix).map(([rest]) => prefix + rest)
-    const others = names.filter(name => name !== newName && name.length === newName.length && name.endsWith(suffix))
+    const labels = cookiesNamed(request, prefix)
+      .filter(([rest]) => rest.endsWith(suffix))
+      .map(([rest]) => rest.slice(0, rest.length - suffix.length))
+    const names = labels.filter(label => LABEL.test(label)).map(label => nameWith(zone, label))
+    const others = names.filter(name => name !== newName)
     for (const name of others.slice(0, Math.max(0, others.length - MAX_USERS + 1))) {
       setCookie(reply, name, '', { ...attributesIn(zone), maxAge: 0 })
     }

@@ -217,6 +217,14 @@ for (const mode of MODES) {
       assert.deepEqual(kept.slice(0, -1), [...others.slice(6), ofZone])
     })
 
+    it('is remembered beside many cookies whose names are not those of remembered browsers', async () => {
+      server.clock.advance(60)
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      for (let index = 10; index < 40; index += 1) browser.cookies.set(`svc-device-é23456789-${index}`, 'planted')
+      assert.equal((await prove(browser, { code: app.code(server), remember: 'true' })).status, 302)
+    })
+
     it('is required in a remembered browser after rememberDays or a new password', async () => {
       const remembered = async (): Promise<readonly [string, string]> => {
         server.clock.advance(60)
