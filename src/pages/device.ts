@@ -27,7 +27,7 @@ export function deviceCodePage(chrome: Chrome, { userCode, problem }: DeviceCode
   const isWrong = problem !== undefined
   const body = html`${problem && alertBox('error', problemText(chrome, problem))}<p class="lead">${texts.lead}</p>
 <form id="device" action="${chrome.basePath}/device" method="post" novalidate="novalidate" accept-charset="UTF-8">
-${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCode, describedBy: isWrong ? [MESSAGE_ID] : [], isWrong, focus: true })}${submit(texts.next)}</form>
+${csrfField(chrome)}${field({ id: 'user_code', label: texts.code, value: userCode, isInCapitals: true, describedBy: isWrong ? [MESSAGE_ID] : [], isWrong, focus: true })}${submit(texts.next)}</form>
 `
   return layout(chrome, { title: texts.title, heading: texts.heading, body })
 }

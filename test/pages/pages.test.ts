@@ -695,6 +695,10 @@ describe('Other pages', () => {
     const text = homePage(signedIn, { name: 'm', tiles: [{ name: 'ledger', url: '/x', icon: 'no!' }] }).toString()
     assert.match(text, /<span class="initial" aria-hidden="true">L<\/span><bdi>ledger<\/bdi>/)
   })
+  it('let a phone write capitals where a code has them', () => {
+    const field = only(deviceCodePage(signedIn, {}), 'input', 'id', 'user_code')
+    assert.equal(field.attributes['autocapitalize'], 'characters')
+  })
   it('greet with a long name in one piece, or broken at its punctuation', () => {
     const heading = (name: string) => /<h1>(.*)<\/h1>/.exec(homePage(signedIn, { name, tiles: [] }).toString())?.[1]
     assert.equal(heading('kai@shop.example'), 'Hello, <bdi>kai@shop.example</bdi>')

@@ -21,6 +21,8 @@ export interface FieldProps {
   readonly describedBy?: readonly string[] | undefined
   /** Whether a phone shows a numeric keyboard. */
   readonly isNumeric?: boolean | undefined
+  /** Whether a phone writes capitals, as the code is shown that is typed. */
+  readonly isInCapitals?: boolean | undefined
   /** Whether the submitted value is wrong. */
   readonly isWrong?: boolean | undefined
   /** Whether the browser refuses to send the form without it. */
@@ -54,7 +56,7 @@ function fieldWith(props: FieldProps, more?: Html): Html {
 <label for="${id}">${label}</label>
 ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>\n`}<input id="${id}" type="${type}" name="${name}"${
     value !== undefined && value !== '' && html` value="${value}"`
-  }${placeholder !== undefined && html` placeholder="${placeholder}"`} autocomplete="${autocomplete}" autocapitalize="none" autocorrect="off" spellcheck="false"${
+  }${placeholder !== undefined && html` placeholder="${placeholder}"`} autocomplete="${autocomplete}" autocapitalize="${props.isInCapitals === true ? 'characters' : 'none'}" autocorrect="off" spellcheck="false"${
     described !== '' && html` aria-describedby="${described}"`
   }${props.isNumeric === true && html` inputmode="numeric"`}${props.isWrong === true && html` aria-invalid="true"`}${props.isRequired === true && html` required`}${props.focus === true && html` autofocus`}>
 ${more}${aside && html`<a class="aside" href="${aside.url}">${aside.text}</a>\n`}</div>

@@ -68,6 +68,7 @@ ${csrfField(chrome)}${target}${hiddenField('way', choice)}${field({
   label: choice === 'app' ? texts.code : recoveryCode,
   autocomplete: choice === 'app' ? 'one-time-code' : 'off',
   isNumeric: choice === 'app',
+  isInCapitals: choice === 'recovery',
   isWrong: problem !== undefined,
   describedBy: problem === undefined ? [] : [MESSAGE_ID],
   focus: true,
