@@ -37,25 +37,39 @@ export async function replaceApprovals(
   await finish(owner, { before, after: approvals }, deps)
 }
 
-/** Approves what is among `approvedScopes` and denies the rest. Changes existing decisions only, and not when they expire. */
+/**
+ * Approves what is among `approvedScopes` and denies the rest of the listed scopes, or of all. Changes existing decisions only,
+ * and not when they expire.
+ */
 export async function decideAgain(
   owner: ApprovalOwner,
-  { clientId, approvedScopes }: { readonly clientId: string; readonly approvedScopes: ReadonlySet<string> },
+  {
+    clientId,
+    approvedScopes,
+    listedScopes,
+  }: {
+    readonly clientId: string
+    readonly approvedScopes: ReadonlySet<string>
+    readonly listedScopes?: readonly string[]
+  },
   deps: ApprovalDeps,
 ): Promise<void> {
   const { store, clock } = deps
   const { zone, userId } = owner
   const now = clock.now()
   const before = await store.approvals.list(zone.id, userId, clientId, now)
-  if (before.length === 0) return
-  const after = before.map(
+  // Another tab may have added some since the page was shown.
+  const isListed = ({ scope }: Approval): boolean => listedScopes?.includes(scope) !== false
+  const changed = before.filter(isListed).map(
     (approval): Approval => ({
       ...approval,
       status: approvedScopes.has(approval.scope) ? 'APPROVED' : 'DENIED',
       updatedAt: now,
     }),
   )
-  await store.approvals.decideAgain(zone.id, after)
+  if (changed.length === 0) return
+  await store.approvals.decideAgain(zone.id, changed)
+  const after = [...changed, ...before.filter(approval => !isListed(approval))]
   await finish(owner, { before, after }, deps)
 }
 

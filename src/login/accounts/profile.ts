@@ -79,7 +79,8 @@ const changeApprovals: Change = async (request, form, deps) => {
   const prefix = `${clientId}-`
   const ticked = form.all('checkedScopes').filter(value => value.startsWith(prefix))
   const approvedScopes = new Set(ticked.map(value => value.slice(prefix.length)))
-  await decideAgain(owner, { clientId, approvedScopes }, deps)
+  const listedScopes = form.get('listedScopes')?.split(' ') // UAA: absent
+  await decideAgain(owner, { clientId, approvedScopes, ...(listedScopes && { listedScopes }) }, deps)
   return succeeded('access.changed', deps)
 }
 

@@ -56,7 +56,7 @@ function clientForm(chrome: Chrome, { clientId, name, scopes }: ApprovedClient, 
   const texts = chrome.texts.profile
   const shown = isolated(name, 80)
   return html`<form class="panel" id="${clientId}-form" action="${chrome.basePath}/profile" method="post" accept-charset="UTF-8">
-${csrfField(chrome)}${hiddenField('clientId', clientId)}
+${csrfField(chrome)}${hiddenField('clientId', clientId)}${hiddenField('listedScopes', scopes.map(({ scope }) => scope).join(' '))}
 <fieldset>
 <legend><h3 id="client-${index}">${shown}</h3></legend>
 <ul class="choices">

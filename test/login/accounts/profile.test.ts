@@ -213,6 +213,26 @@ for (const mode of MODES) {
         assert.deepEqual(await stored(), APPROVED)
       })
 
+      it('leaves scopes alone that the page did not list', async () => {
+        const page = (await browser.send('/profile')).text
+        assert.match(page, /<input type="hidden" name="listedScopes" value="cloud\.read cloud\.write openid">/)
+        await post(browser, '/profile', {
+          clientId: 'app',
+          update: '',
+          checkedScopes: 'app-openid',
+          listedScopes: 'cloud.write openid',
+        })
+        assert.deepEqual(await stored(), APPROVED)
+        await post(browser, '/profile', { clientId: 'app', update: '', listedScopes: 'cloud.read' })
+        assert.deepEqual(await stored(), { ...APPROVED, 'cloud.read': 'DENIED' })
+        await post(browser, '/profile', {
+          clientId: 'app',
+          update: '',
+          checkedScopes: ['app-cloud.read', 'app-openid'],
+        })
+        assert.deepEqual(await stored(), APPROVED)
+      })
+
       // Covers POST /profile: clientId
       it('adds no approval that does not exist yet', async () => {
         await post(browser, '/profile', {

@@ -394,6 +394,7 @@ const ownPages = (csrf: Fields): Operations => ({
       update: may('Approves exactly the checked scopes.'),
       delete: may('Revokes all approvals of the client.'),
       checkedScopes: may('`<client>-<scope>`, once for each scope.'),
+      listedScopes: may('The scopes that are decided on, with spaces between; all of the client unless sent.'),
     },
     answers: { 302: redirect('To the profile.'), 403: FORGED },
   },
