@@ -24,7 +24,7 @@ import type { Config } from './config.ts'
 import type { Sender } from './mail/sender.ts'
 import { openLog } from './main/log.ts'
 import { listenFailure, MANAGEMENT_SETTINGS, withUsablePort } from './main/port.ts'
-import { listenForStop } from './main/stopping.ts'
+import { acceptWaiting, listenForStop } from './main/stopping.ts'
 import type { Stopping } from './main/stopping.ts'
 import { startTasks } from './main/tasks.ts'
 import { readBuildFacts } from './ops/build.ts'
@@ -281,6 +281,7 @@ async function stopServing(parts: Parts, deliveries?: Promise<unknown>): Promise
   // A proxy keeps connections for its next requests. It gives these up, instead of sending a request while they are closed.
   parts.app.http.server.prependListener('request', (_, response) => void response.setHeader('connection', 'close'))
   if (stoppingMilliseconds > 0) await pause(stoppingMilliseconds)
+  await acceptWaiting(parts.app.http.server)
   await close(parts, deliveries)
 }
 

@@ -1,10 +1,15 @@
 // The signals that stop the server. They are handled from the start of the process on: process 1 of a container would ignore
 // one without a handler, and then serve until it is killed.
 import cluster from 'node:cluster'
+import type { Server } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Log } from '../ops/log.ts'
 
 const DRAIN_MS = 10_000
+
+/** The connections that the system keeps for a server that has not accepted them yet; Node.js asks for as many. */
+const BACKLOG = 511
 
 /** Handles the signals. */
 export interface Stopping {
@@ -54,3 +59,16 @@ export function listenForStop(config: Config, log: Log): Stopping {
  */
 const stopSignals = ({ masterKey }: Pick<Config, 'masterKey'>): readonly NodeJS.Signals[] =>
   process.stdout.isTTY || masterKey?.from === 'command' ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
+
+/**
+ * Accepts the connections that wait for it, until two turns of the event loop find none, of which the first may be over: closing
+ * the server would reset them, and a proxy must not send a POST again that it has sent on one. Node.js accepts one in each turn.
+ */
+export async function acceptWaiting(server: Server): Promise<void> {
+  let quietTurns = 0
+  server.prependListener('connection', () => (quietTurns = 0))
+  for (let turn = 0; quietTurns < 2 && turn < BACKLOG; turn += 1) {
+    quietTurns += 1
+    await nextTurn()
+  }
+}

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
+import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import { launch, serve } from '../support/process.ts'
 import { send } from '../support/visitor.ts'
@@ -47,6 +48,23 @@ describe('uaa.shutdown.sleep', () => {
       assert.deepEqual(messages.slice(-2), ['stopping, by SIGTERM', 'stopped'])
     })
   }
+})
+
+it('answers requests on connections that it has not accepted yet', async () => {
+  const server = await serve({ config: { database: 'sqlite::memory:' } })
+  server.signal('SIGSTOP')
+  const sockets = Array.from({ length: 30 }, () => connect({ host: '127.0.0.1', port: server.port }))
+  await Promise.all(sockets.map(socket => once(socket, 'connect')))
+  for (const socket of sockets) socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const answers = sockets.map(async socket => {
+    let answer = ''
+    for await (const part of socket.setEncoding('latin1')) answer += part
+    return answer.slice(0, 12)
+  })
+  server.signal('SIGTERM')
+  server.signal('SIGCONT')
+  assert.deepEqual(new Set(await Promise.all(answers)), new Set(['HTTP/1.1 200']))
+  assert.equal((await server.ended).status, 0)
 })
 
 it('stops with status 0 while creating configured records', async () => {
