@@ -6,6 +6,7 @@ import type { ClientDefinition } from './client-json.ts'
 import type { Client } from '../model/clients/client.ts'
 import type { Audit, AuditEventType, AuditOrigin } from '../model/audit/event.ts'
 import type { ChangedClient, ClientChange, Store, StoredClient } from '../store/store.ts'
+import { freeRows } from '../token/free-rows.ts'
 import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
@@ -68,10 +69,8 @@ export async function applyWrites(
   const changes = writes.map(({ change }) => change)
   await store.clients.apply(zoneId, changes)
   for (const write of writes) report(write, { zoneId, audit, origin })
-  // Tokens of a deleted client are invalid already; this frees their rows before they expire.
   for (const change of changes) {
-    if (change.kind !== 'delete') continue
-    while ((await store.tokens.deleteSomeOfClient(zoneId, change.clientId)) > 0) continue
+    if (change.kind === 'delete') await freeRows(() => store.tokens.deleteSomeOfClient(zoneId, change.clientId))
   }
 }
 

@@ -8,6 +8,7 @@ import { revocationEvent } from '../model/tokens/revocation-event.ts'
 import type { RevocationFacts } from '../model/tokens/revocation-event.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import { findClientSummary } from '../token/client-summary.ts'
+import { freeRows } from '../token/free-rows.ts'
 import type { VerifiedToken } from '../token/token-validity.ts'
 import { endAccessOfClient } from '../users/access.ts'
 import { insufficientScope } from '../web/callers/authorization-header.ts'
@@ -92,7 +93,7 @@ function createRevocations(deps: OAuthDeps) {
     if (!mayRevokeAll(request) && !isOwn) throw notAllowed()
     if (!(await store.users.find(zone.id, userId))) throw notFound()
     await store.users.setSalt(zone.id, userId, random.hex(16))
-    await deleteMost(() => store.tokens.deleteSomeOfUser(zone.id, userId))
+    await freeRows(() => store.tokens.deleteSomeOfUser(zone.id, userId))
     report(request, { userId })
     return reply.send()
   }
@@ -129,7 +130,7 @@ function createRevocations(deps: OAuthDeps) {
     if (!summary) throw notFound()
     if (summary.client) await store.clients.setTokenSalt(zone.id, clientId, random.hex(16))
     else await endAccessOfClient(zone, { client: { clientId } }, deps) // it has no record, and so no salt
-    await deleteMost(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
+    await freeRows(() => store.tokens.deleteSomeOfClient(zone.id, clientId))
     report(request, { clientId })
     return reply.send()
   }
@@ -164,15 +165,6 @@ function createRevocations(deps: OAuthDeps) {
     refuseUnknown: (request: FastifyRequest): never => {
       throw unknown(request)
     },
-  }
-}
-
-/** Each deletes a few hundred rows. The new salt has invalidated the rest, which is deleted on expiry. */
-const MAX_BATCHES = 20
-
-async function deleteMost(deleteSome: () => Promise<number>): Promise<void> {
-  for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
-    if ((await deleteSome()) === 0) return
   }
 }
 

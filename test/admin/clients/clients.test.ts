@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import fc from 'fast-check'
+import { StoreUnavailable } from '../../../src/store/store.ts'
 import { clientRecords, documented } from '../../support/client-records.ts'
 import { MODES, isAlive, tokensOf } from '../../support/oauth.ts'
 import { assertInvalid, assertNotFound, changeConcurrently, startClientServer } from '../../support/clients.ts'
@@ -811,6 +812,18 @@ for (const mode of MODES) {
         const id = await make()
         const headers = { 'content-type': 'application/json' }
         assert.equal((await api.send('DELETE', `/oauth/clients/${id}`, undefined, { headers })).status, 200)
+      })
+
+      it('neither waits for the rows of all tokens, nor fails because of them', async () => {
+        const { tokens } = api.server.store
+        let left = 50
+        const many = mock.method(tokens, 'deleteSomeOfClient', () => Promise.resolve((left -= 1)))
+        assert.equal((await api.send('DELETE', `/oauth/clients/${await make()}`)).status, 200)
+        many.mock.restore()
+        assert.ok(left > 0)
+        const failing = mock.method(tokens, 'deleteSomeOfClient', () => Promise.reject(new StoreUnavailable('gone')))
+        assert.equal((await api.send('DELETE', `/oauth/clients/${await make()}`)).status, 200)
+        failing.mock.restore()
       })
 
       it('deletes once if requests are concurrent', async () => {
