@@ -10,6 +10,7 @@ import { openPostgres } from '../../src/store/engine/postgres/postgres.ts'
 import { createExternalGroups } from '../../src/store/groups/external-groups.ts'
 import { createGroupMembers } from '../../src/store/groups/group-members.ts'
 import { openStore } from '../../src/store/open.ts'
+import { withList } from '../../src/store/groups/group-rows.ts'
 import { createUserMemberships } from '../../src/store/users/user-memberships.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createUsers } from '../../src/store/users/users.ts'
@@ -134,6 +135,22 @@ describe('Query plans of groups on PostgreSQL', { skip: !DATABASE_KINDS.includes
   }
 })
 
+/** How many rows of groups a reading of all gave so far, once at least so many that an index gave are reported. */
+async function rowsByScan(database: TestDatabase, least: number): Promise<number> {
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  const READ = `select idx_tup_fetch >= ${least} as is_reported, seq_tup_read as rows from pg_stat_user_tables where relname = 'groups'`
+  const read = async () => (await client.query<{ is_reported: boolean; rows: string }>(READ)).rows[0]
+  await inTime(true, async () => (await read())?.is_reported)
+  const rows = Number((await read())?.rows)
+  await client.end()
+  return rows
+}
+
+const NO_AUTOVACUUM = 'alter table groups set (autovacuum_enabled = off)'
+// PostgreSQL may keep the plan of the sixth run of a prepared statement.
+const RUNS = 8
+
 describe('The groups of users on PostgreSQL', { skip: !DATABASE_KINDS.includes('postgres') && 'a fast run' }, () => {
   const readers: readonly {
     readonly name: string
@@ -152,24 +169,22 @@ describe('The groups of users on PostgreSQL', { skip: !DATABASE_KINDS.includes('
   for (const { name, count } of readers) {
     it(`are found by id although there were few when they were last read: ${name}`, async () => {
       const database = await freshDatabase('postgres')
-      const noMore = 'alter table groups set (autovacuum_enabled = off)'
-      await runStatements(database, noMore, ...groupsOf('z', 1, 100), 'analyze')
+      await runStatements(database, NO_AUTOVACUUM, ...groupsOf('z', 1, 100), 'analyze')
       const store = await openStore(database.url, { clock: systemClock })
       for (const id of ['z1', 'new1']) await store.users.insert(id, user({ zoneId: id, id: 'ann', origin: 'corp' }))
-      // PostgreSQL may keep the plan of the sixth run of a prepared statement.
-      for (let run = 0; run < 8; run += 1) await count(store, 'z1')
+      for (let run = 0; run < RUNS; run += 1) await count(store, 'z1')
       await runStatements(database, ...groupsOf('new', 1, 2000))
       assert.equal(await count(store, 'new1'), 2000)
       await store.close() // then its connections report what they have read
-      const client = new Client({ connectionString: database.url })
-      await client.connect()
-      const READ = `select idx_tup_fetch >= 2000 as is_reported, seq_tup_read as rows from pg_stat_user_tables where relname = 'groups'`
-      const read = async () => (await client.query<{ is_reported: boolean; rows: string }>(READ)).rows[0]
-      await inTime(true, async () => (await read())?.is_reported)
-      const rows = Number((await read())?.rows)
-      await client.end()
+      const rows = await rowsByScan(database, 2000)
       await database.drop()
       assert.ok(rows < 1_000_000, `${rows} rows were read one after the other`)
     })
   }
+
+  it('are planned each time for long lists of ids, and kept prepared for short ones', () => {
+    const listOf = withList(items => `select id from users where id in (${items})`)
+    const isOnce = (length: number): boolean => listOf(Array.from({ length }, (_, n) => `u${n}`)).of.once ?? false
+    assert.deepEqual([1, 4, 16, 17, 64].map(isOnce), [false, false, false, true, true])
+  })
 })

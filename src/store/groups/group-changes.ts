@@ -232,8 +232,9 @@ async function addMembers(within: Transaction, inGroup: InGroup, members: readon
       const memberIds = ids.map(({ memberId }) => memberId)
       for (const part of chunks(memberIds)) {
         if (type === 'GROUP') await nest(within, inGroup, part)
-        added += (await runList(within, ADD_SOME[type](part), { ...inGroup, origin })).changes
-        await refuseUnknown(within, inGroup, { type, ids: part })
+        const { changes } = await runList(within, ADD_SOME[type](part), { ...inGroup, origin })
+        if (changes < part.length) await refuseUnknown(within, inGroup, { type, ids: part })
+        added += changes
       }
     }
   }
