@@ -52,7 +52,7 @@ interface DocsProps {
  */
 export function docsPage(chrome: Chrome, props: DocsProps): Html {
   const { areas, document, stylesheet, script, explorer, server } = props
-  const title = 'Interface'
+  const title = 'API reference'
   const body = html`<script src="${script}" data-explorer="${explorer}" data-description="${document}" data-server="${server}"></script>
 <p id="explorer-links" hidden><a href="${chrome.basePath}/">${siteName(chrome)}</a> <a href="?list">All on one page</a></p>
 <div class="list">
