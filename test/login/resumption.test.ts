@@ -381,6 +381,18 @@ for (const mode of MODES) {
         assert.equal(responseOf(await follow(browser, signed)).query['state'], state)
       })
 
+      it('continues a request of 4,096 characters, and none of more', async () => {
+        const path = `/oauth/authorize?${new URLSearchParams(AUTO_REQUEST).toString()}&nonce=`
+        for (const [more, status] of [
+          [0, 302],
+          [1, 400],
+        ] as const) {
+          const browser = server.browser()
+          const answer = await browser.send(path + 'x'.repeat(4096 - path.length + more))
+          assert.equal(answer.status, status)
+        }
+      })
+
       it('refuses a longer request', async () => {
         const browser = server.browser()
         const answer = await authorize(browser, { ...AUTO_REQUEST, state: huge })

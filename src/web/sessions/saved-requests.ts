@@ -52,8 +52,7 @@ export function createSavedRequests(deps: {
 
   /** Serializes the request; refuses one that is too long to be kept. */
   function textOf(saved: SavedRequest): string {
-    const text = formatSavedRequest(saved)
-    if (text.length <= MAX_SAVED_LENGTH) return text
+    if (saved.path.length <= MAX_SAVED_LENGTH) return formatSavedRequest(saved)
     throw new PageError(400, 'The request is too long to be kept during a sign-in.', { code: 'invalid_request' })
   }
 
