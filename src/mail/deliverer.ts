@@ -73,7 +73,7 @@ export function createDeliverer(deps: DelivererDeps, { counts, serverPause, rene
     const delay = jittered(delayAfter(waiting.attempts), random)
     const next = await after(delay)
     if (await isUseless(waiting, delay)) {
-      log.warn(`${nameOf(mail)} was discarded after ${waiting.attempts} attempts: ${reason}`)
+      log.warn(`${nameOf(mail)} was discarded at attempt ${waiting.attempts}: ${reason}`)
       await finish(waiting, 'expired')
       return
     }

@@ -252,10 +252,7 @@ describe('`createSender`', () => {
     await pass(600)
     assert.equal(sent.length, 2)
     assert.deepEqual(await store.mails.newest(1), [])
-    assert.match(
-      lines.at(-1) ?? '',
-      /^mail [0-9a-f-]{36} to …@example\.org was discarded after 2 attempts: 451 4\.7\.1/,
-    )
+    assert.match(lines.at(-1) ?? '', /^mail [0-9a-f-]{36} to …@example\.org was discarded at attempt 2: 451 4\.7\.1/)
     assert.doesNotMatch(lines.join(), /ann|secret-code/)
   })
 

@@ -103,7 +103,7 @@ export function createAuditWebhooks(deps: AuditWebhookDeps): AuditWebhooks {
     count(webhook, 'failed')
     const delay = DELAYS_SECONDS[Math.min(attempts, DELAYS_SECONDS.length) - 1] ?? CLAIM_SECONDS
     if (attempts === 1 || attempts % 10 === 0) {
-      log.warn(`audit webhook ${webhook.name}: zone ${zoneId} waits after ${attempts} attempts: ${problem}`)
+      log.warn(`audit webhook ${webhook.name}: zone ${zoneId} waits; attempt ${attempts} failed: ${problem}`)
     }
     return store.audit.retryDelivery(claimed, addSeconds(await store.now(), delay))
   }

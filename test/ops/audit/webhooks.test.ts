@@ -142,7 +142,7 @@ describe('Audit webhooks', () => {
       await on.app.trail?.deliver()
       assert.equal(received.length, 3)
       assert.deepEqual(new Set(received.map(({ headers }) => headers['webhook-id'])), new Set(['svc.1.2']))
-      assert.ok(on.lines.some(line => line.startsWith('audit webhook siem: zone svc waits after 1 attempts')))
+      assert.ok(on.lines.some(line => line.startsWith('audit webhook siem: zone svc waits; attempt 1 failed: ')))
       assert.deepEqual(on.faults, [])
     })
   }
