@@ -159,9 +159,9 @@ export function createPageWriter(deps: {
       if (!found) return reply.type('text/plain; charset=utf-8').send(description)
       const zone = addressed ?? { ...found, address: 'host' }
       request.zone = zone
-      // A server that is busy or has lost its database does without.
-      const isBusy = status >= 500 || status === 429
-      if (isBusy && !request.visitLoaded) sessions.forget(request)
+      // A server that is busy or has lost its database does without. No limit applies before the zone is found.
+      const isCheap = status >= 500 || status === 429 || !addressed
+      if (isCheap && !request.visitLoaded) sessions.forget(request)
       else await findVisitor(request).catch(() => sessions.forget(request))
       // Routes that may be framed and cached send pages for errors only, which must not be.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, mock } from 'node:test'
 import { APP_REQUEST, Z1_HOST, authorize, authorizeBootstrap, requestOf, signedIn } from '../support/authorize.ts'
 import { hiddenFields } from '../support/forms.ts'
 import { changeUser } from '../support/oauth.ts'
@@ -214,6 +214,19 @@ describe('Pages in standard', () => {
         const answer = await browser.send(path, { headers: { ...GERMAN, accept: 'text/html' } })
         assert.equal(languageOf(answer), 'es')
         assert.match(answer.text, /<form class="person"/)
+      })
+    }
+    for (const [name, path, host] of [
+      ['at an unknown host', '/nowhere', 'evil.example'],
+      ['before any limit', '/%zz', undefined],
+    ] as const) {
+      it(`read no session ${name}`, async () => {
+        const browser = await signedIn(server)
+        const find = mock.method(server.store.sessions, 'findWithUser')
+        const answer = await browser.send(path, { headers: { accept: 'text/html' }, ...(host && { host }) })
+        find.mock.restore()
+        assert.match(answer.text, /^<!doctype html>/)
+        assert.equal(find.mock.callCount(), 0)
       })
     }
   })
