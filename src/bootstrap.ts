@@ -267,7 +267,12 @@ async function applyProvider(zoneId: string, record: ProviderRecord, deps: Deps)
       // Not cached: another process with the same configuration may have written it first.
       find: () => store.providers.findStored(zoneId, record.originKey),
       insert: () => store.providers.insert(zoneId, stored(random.uuid(), 0, now)),
-      update: ({ id, version, createdAt }) => store.providers.update(zoneId, stored(id, version + 1, createdAt)),
+      update: ({ id, version, createdAt, aliasId, aliasZoneId }) =>
+        store.providers.update(zoneId, {
+          ...stored(id, version + 1, createdAt),
+          ...(aliasId !== undefined && { aliasId }),
+          ...(aliasZoneId !== undefined && { aliasZoneId }),
+        }),
     })
   }
   try {

@@ -14,6 +14,7 @@ import type { User } from '../src/model/users/user.ts'
 import { openStore } from '../src/store/open.ts'
 import type { Store } from '../src/store/store.ts'
 import { certificateOf } from './support/certificate.ts'
+import { isCurrentSignature, revocationSignature } from '../src/token/revocation-signature.ts'
 import { openSamlKey } from '../src/zones/saml-keys.ts'
 import { loadText, privatePem, temporaryFolder } from './support/config.ts'
 import { openMigrated } from './support/database-images.ts'
@@ -714,6 +715,65 @@ describe('A second start', () => {
       [after.passwordHash, after.passwordRevision, after.lastLogonAt],
       [before.passwordHash, before.passwordRevision, new Date(2_000)],
     )
+  })
+
+  for (const [name, salts] of [
+    ['', { client: {}, user: {} }],
+    [', also where the file has the salts of before', { client: { token_salt: 'a' }, user: { salt: 'b' } }],
+  ] as const) {
+    it(`does not make revoked tokens valid again${name}`, async () => {
+      const store = await open()
+      await start(store, file(salts.client, salts.user))
+      const [client, user] = [await clientOf(store, 'app'), await userOf(store, 'marissa')]
+      const [ofClient, ofUser] = [revocationSignature(client, undefined), revocationSignature(client, user)]
+      await store.clients.setTokenSalt('svc', 'app', 'c')
+      await store.users.setSalt('svc', user.id, 'd')
+      const withNames = file({ ...salts.client, name: 'App' }, { ...salts.user, name: { givenName: 'Marissa' } })
+      await start(store, withNames)
+      const [clientAfter, userAfter] = [await clientOf(store, 'app'), await userOf(store, 'marissa')]
+      assert.deepEqual([clientAfter.name, userAfter.givenName], ['App', 'Marissa'])
+      assert.equal(isCurrentSignature(ofClient, clientAfter, undefined), false)
+      // With the client of before: each of the two is to be enough.
+      assert.equal(isCurrentSignature(ofUser, client, userAfter), false)
+    })
+  }
+
+  it('ends the access of a user whom the file deactivates', async () => {
+    const store = await open()
+    await start(store, file())
+    const { passwordRevision } = await userOf(store, 'marissa')
+    await start(store, file({}, { active: false }))
+    const inactive = await userOf(store, 'marissa')
+    assert.equal(inactive.active, false)
+    assert.notEqual(inactive.passwordRevision, passwordRevision)
+    await start(store, file({}, { active: true }))
+    const again = await userOf(store, 'marissa')
+    assert.deepEqual([again.active, again.passwordRevision], [true, inactive.passwordRevision])
+  })
+
+  it('keeps the copy of a provider in another zone, and the external id of a group', async () => {
+    const store = await open()
+    const records = (description: string): object => ({
+      bootstrap: {
+        groups: [{ displayName: 'staff', description }],
+        identity_providers: [
+          { originKey: 'corp', type: 'oidc1.0', name: description, config: { issuer: 'https://corp.example' } },
+        ],
+      },
+    })
+    await start(store, records('Before'))
+    const [provider, group] = [
+      await store.providers.findByOrigin('svc', 'corp'),
+      await store.groups.findByName('svc', 'staff'),
+    ]
+    assert.ok(provider && group)
+    await store.providers.update('svc', { ...provider, aliasId: 'copy', aliasZoneId: 'z1' })
+    await store.groups.update('svc', { ...group, externalId: 'upstream' })
+    await start(store, records('After'))
+    const changed = await store.providers.findByOrigin('svc', 'corp')
+    assert.deepEqual([changed?.name, changed?.aliasId, changed?.aliasZoneId], ['After', 'copy', 'z1'])
+    const renamed = await store.groups.findByName('svc', 'staff')
+    assert.deepEqual([renamed?.description, renamed?.externalId], ['After', 'upstream'])
   })
 
   it('replaces a changed password', async () => {

@@ -1,4 +1,4 @@
-import { newClient } from '../clients/changes.ts'
+import { INCARNATION_LENGTH, newClient } from '../clients/changes.ts'
 import { newSecret } from '../clients/secrets.ts'
 import type { ClientRecord } from '../config/records/records.ts'
 import type { ClientRules } from '../clients/client-rules.ts'
@@ -62,8 +62,12 @@ export async function applyClient(
       if (!behaviourOf(config.compatibility).describedClientsOnly) described ??= NOT_SHOWN
     },
     async update(existing) {
-      const { incarnation, createdAt } = existing
+      const { tokenSalt, createdAt } = existing
+      // Another salt than that of the client would make tokens valid again that this one has revoked.
+      const isRevoked = definition.tokenSalt !== undefined && definition.tokenSalt !== tokenSalt
+      const incarnation = isRevoked ? random.urlSafe(INCARNATION_LENGTH) : existing.incarnation
       const client = {
+        ...(tokenSalt !== undefined && { tokenSalt }),
         ...definition,
         zoneId,
         secrets: await secretsAfter(existing),

@@ -32,9 +32,9 @@ export function applyGroup(
     find: () => store.groups.findByName(zoneId, displayName),
     insert: () =>
       store.groups.insert(zoneId, newGroup({ zoneId, displayName, ...description }, { id: random.uuid(), now })),
-    update: ({ id, version, createdAt }) =>
+    update: ({ id, externalId, version, createdAt }) =>
       store.groups.update(zoneId, {
-        ...newGroup({ zoneId, displayName, ...description }, { id, now }),
+        ...newGroup({ zoneId, displayName, externalId, ...description }, { id, now }),
         version: version + 1,
         createdAt,
       }),
@@ -160,11 +160,13 @@ function redefined(
     origin,
     credentials,
   }: { readonly record: UserRecord; readonly origin: string; readonly credentials: Credentials },
-  { clock, config }: BootstrapDeps,
+  { clock, random, config }: BootstrapDeps,
 ): User {
-  const { externalId = '' } = record
+  const { externalId = '', salt = existing.salt, active = true } = record
   const { zoneId, id, createdAt, externalIdFormat, lastLogonAt, previousLogonAt, aliasId, aliasZoneId } = existing
   const isSameId = externalId === '' || externalId === existing.externalId
+  // Tokens that the salt of the account has revoked must not be valid again, nor those from before the user was deactivated.
+  const isRevoked = salt !== existing.salt || (existing.active && !active)
   return {
     // A user who signed in to an account of another provider keeps it, where the definition does not name its owner.
     ...(origin !== config.service && existing.externalId !== undefined && { externalId: existing.externalId }),
@@ -173,6 +175,8 @@ function redefined(
     zoneId,
     id,
     ...credentials,
+    ...(isRevoked && { passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH) }),
+    ...(salt !== undefined && { salt }),
     ...(aliasId === undefined ? {} : { aliasId }),
     ...(aliasZoneId === undefined ? {} : { aliasZoneId }),
     ...(lastLogonAt === undefined ? {} : { lastLogonAt }),

@@ -10,6 +10,9 @@ import { freeRows } from '../token/free-rows.ts'
 import { newSecret } from './secrets.ts'
 import type { SecretDeps } from './secrets.ts'
 
+/** 132 bits. */
+export const INCARNATION_LENGTH = 22
+
 /** A validated client definition, its secrets still in plain text. */
 interface ClientDraft {
   readonly definition: ClientDefinition
@@ -25,7 +28,7 @@ export async function newClient(
   const hashed = []
   for (const secret of secrets) hashed.push(await newSecret(secret, requester, deps))
   const now = deps.clock.now()
-  const incarnation = deps.random.urlSafe(22)
+  const incarnation = deps.random.urlSafe(INCARNATION_LENGTH)
   return { ...definition, zoneId, secrets: hashed, incarnation, createdAt: now, updatedAt: now }
 }
 
