@@ -167,6 +167,9 @@ for (const mode of MODES) {
       const { id } = await createGroup([ids[0] ?? ''])
       const shown = (await scim.send('GET', `/Groups/${id}?attributes=members.display`)).json<GroupResource>()
       assert.match(JSON.stringify(shown.members), /^\[\{"display":"user\d+@example.org"\}\]$/)
+      const query = { attributes: 'members.display', filter: `id eq "${id}"` }
+      const named = (await scim.send('GET', '/Groups', { query })).json<{ Resources: readonly GroupResource[] }>()
+      assert.deepEqual(named.Resources[0]?.members, shown.members)
       const list = await scim.send('GET', '/Groups', {
         query: { excludedAttributes: 'members', filter: `id eq "${id}"` },
       })

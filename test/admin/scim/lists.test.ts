@@ -231,6 +231,8 @@ for (const kind of DATABASE_KINDS) {
       assert.deepEqual(await keys({ attributes: 'userName' }), ['id', 'schemas', 'userName'])
       assert.deepEqual(await keys({ attributes: 'NAME.familyname, unknown' }), ['id', 'name', 'schemas'])
       assert.deepEqual(await keys({ attributes: 'password' }), ['id', 'schemas'])
+      // RFC 7643 §2.5: what has no value is left out.
+      assert.deepEqual(await keys({ attributes: 'name.middleName,emails.display' }), ['id', 'schemas'])
       assert.deepEqual(await keys({ attributes: `${OWN}:origin` }), ['id', 'schemas', OWN])
       assert.ok(!(await keys({ excludedAttributes: 'name,id,groups' })).includes('name'))
       assert.ok((await keys({ excludedAttributes: 'id' })).includes('id'))

@@ -52,6 +52,22 @@ describe('SCIM /Me', () => {
     assert.equal(put.headers['location'], user.meta.location)
   })
 
+  it('lets users who have a manager change their names', async () => {
+    const path = `/Users/${user.id}`
+    const set = { op: 'add', path: `${ENTERPRISE}:manager`, value: { value: user.id } }
+    assert.equal((await scim.send('PATCH', path, { body: patchOf(set) })).status, 200)
+    const answer = await scim.send('PATCH', '/Me', {
+      bearer,
+      body: patchOf({ op: 'replace', path: 'nickName', value: 'Led' }),
+    })
+    assert.deepEqual([answer.status, answer.json()['nickName']], [200, 'Led'], answer.text)
+    const removal = patchOf({ op: 'remove', path: `${ENTERPRISE}:manager` })
+    assert.equal((await scim.send('PATCH', '/Me', { bearer, body: removal })).status, 403)
+    const another = patchOf({ op: 'add', path: `${ENTERPRISE}:manager`, value: { value: 'other' } })
+    assert.equal((await scim.send('PATCH', '/Me', { bearer, body: another })).status, 403)
+    assert.equal((await scim.send('PATCH', path, { body: removal })).status, 200)
+  })
+
   const refused: readonly (readonly [name: string, operation: unknown])[] = [
     ['user name', { op: 'replace', path: 'userName', value: 'root' }],
     ['emails', { op: 'add', path: 'emails', value: [{ value: 'root@example.org', primary: true }] }],

@@ -55,13 +55,17 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
     return returned !== 'request' && !(unwanted instanceof Set && unwanted.has(name))
   }
 
+  /** Undefined where nothing of the value is shown, which is no value (RFC 7643 §2.5). */
   function valueOf(value: unknown, attribute: Attribute, key: string): unknown {
     const subs = attribute.subAttributes
     if (!subs) return value
-    if (Array.isArray(value)) return value.map(each => valueOf(each, attribute, key))
+    if (Array.isArray(value)) {
+      const entries = value.map(each => valueOf(each, attribute, key)).filter(each => each !== undefined)
+      return entries.length > 0 ? entries : undefined
+    }
     if (!isJsonRecord(value)) return value
-    const shown = subs.filter(sub => showsSub(sub, key))
-    return Object.fromEntries(shown.flatMap(({ name }) => (value[name] === undefined ? [] : [[name, value[name]]])))
+    const shown = subs.filter(sub => value[sub.name] !== undefined && showsSub(sub, key))
+    return shown.length > 0 ? Object.fromEntries(shown.map(({ name }) => [name, value[name]])) : undefined
   }
 
   function membersOf(attributes: readonly Attribute[], values: Json, prefix: string): Record<string, unknown> {
@@ -70,7 +74,8 @@ export function createSelection(names: Names, { attributes, excludedAttributes }
       const key = prefix + attribute.name
       const value = values[attribute.name]
       if (value === undefined || !shows(attribute, key)) continue
-      members[attribute.name] = valueOf(value, attribute, key)
+      const part = valueOf(value, attribute, key)
+      if (part !== undefined) members[attribute.name] = part
     }
     return members
   }

@@ -39,17 +39,26 @@ export function createScimGroups({ store, groups, service }: AdminDeps): Resourc
 
   /** The groups of a list with their members, which must not be too many. */
   async function shown(
-    { zone, base }: Context,
+    context: Context,
     records: readonly Group[],
     selection: Selection,
   ): Promise<readonly Resource[]> {
+    const { zone, base } = context
+    const showsNames = selection.wants('members', 'display')
     const byGroup = selection.wants('members') ? await members.ofGroups(zone, records) : undefined
     const show = async (group: Group): Promise<Resource> => {
       const own = byGroup?.get(group.id)?.map(member => memberToJson({ member }, base))
-      const json = { ...groupToJson(group, base), ...(own && { members: own }) }
-      return { id: group.id, version: group.version, json: selection.of(json), isOfVersion: own === undefined }
+      const json = selection.of({ ...groupToJson(group, base), ...(own && { members: own }) })
+      const named: unknown[] = []
+      if (own && showsNames) for await (const page of members.pages(context, group.id, selection)) named.push(...page)
+      return {
+        id: group.id,
+        version: group.version,
+        json: named.length === 0 ? json : { ...json, members: named },
+        isOfVersion: own === undefined,
+      }
     }
-    return mapInBatches(records, show, BATCH)
+    return mapInBatches(records, show, showsNames ? 1 : BATCH)
   }
 
   return {

@@ -68,7 +68,7 @@ export function createScimUsers(deps: AdminDeps): Resources {
       checkMatch(condition, user.version)
       const before = userToJson(user, { base })
       const changed = compute(before)
-      check?.(writable(names, before), writable(names, changed))
+      check?.(writable(names, identified(before)), writable(names, identified(changed)))
       return changed
     }
     const current = await findUser(store, zone, id)
@@ -197,13 +197,27 @@ const withManager = (resource: Json, members: Json): Json =>
     ? resource
     : { ...resource, [ENTERPRISE_USER]: { ...Object(resource[ENTERPRISE_USER]), manager: members } }
 
+/** The resource with nothing of the manager but the id, which determines the rest. */
+function identified(resource: Json): Json {
+  const { value } = managerOf(resource)
+  return value === undefined ? resource : withManager(resource, { value })
+}
+
 /** The record with everything that a resource represents replaced. */
 function withDefinition(user: User, definition: UserDefinition): User {
-  const { password: _password, passwordHash: _hash, ...specified } = definition
+  const { password: _password, passwordHash: _hash, ...specified } = withManagerName(user, definition)
   const cleared: Partial<Record<keyof User, unknown>> = { ...user }
   for (const name of CLEARED) delete cleared[name]
   const marked = markedProfile(user, definition)
   return { ...(cleared as User), ...specified, ...marked, origin: user.origin } // only optional members are gone
+}
+
+/** Keeps the name of the same manager, which requests cannot set. */
+function withManagerName({ profile: before }: User, definition: UserDefinition): UserDefinition {
+  const { profile } = definition
+  const [known, wanted] = [before?.enterprise?.manager, profile?.enterprise?.manager]
+  if (known?.displayName === undefined || wanted === undefined || wanted.value !== known.value) return definition
+  return { ...definition, profile: { ...profile, enterprise: { ...profile?.enterprise, manager: known } } }
 }
 
 /** Keeps `primary` of the only address, which UAA's record shows and SCIM 2.0 omits from the stored list. */
