@@ -217,7 +217,7 @@ describe('Pages in standard', () => {
       })
     }
     for (const [name, path, host] of [
-      ['at an unknown host', '/nowhere', 'evil.example'],
+      ['at an unknown host', '/nowhere', 'none.localhost:8080'],
       ['before any limit', '/%zz', undefined],
     ] as const) {
       it(`read no session ${name}`, async () => {
