@@ -141,10 +141,10 @@ export async function spendCode<P extends AccountPurpose, T>(
   if (!isCode(value)) return undefined
   const { oneTimeCodes } = deps.store
   const stored = await oneTimeCodes.redeem(zone.id, purpose, digest(value))
-  const code = await readCode<P>(zone, stored, deps)
-  if (!stored || !code) return undefined
+  if (!stored) return undefined
   try {
-    return await on(code)
+    const code = await readCode<P>(zone, stored, deps)
+    return code && (await on(code))
   } catch (error) {
     await oneTimeCodes.restore(zone.id, stored)
     throw error

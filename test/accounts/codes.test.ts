@@ -57,6 +57,14 @@ describe('Self-service code', () => {
     assert.ok(await peekCode(zone, { purpose: 'password-reset', value: second }, deps))
   })
 
+  it('stays valid where its account cannot be read', async () => {
+    const value = await reset()
+    const users = { ...deps.store.users, find: () => Promise.reject(new Error('busy')) }
+    const failing = { ...deps, store: { ...deps.store, users } }
+    await assert.rejects(redeemCode(zone, { purpose: 'password-reset', value }, failing), /busy/)
+    assert.ok(await redeemCode(zone, { purpose: 'password-reset', value }, deps))
+  })
+
   it('is refused after it expired', async () => {
     const value = await reset()
     server.clock.advance(30 * 60)
