@@ -98,7 +98,7 @@ async function setFirstPassword(
   if (invitation?.step !== 'password') return { outcome: 'expired' }
   // The existing password may be that of another user who signed up with this address, so it is not compared.
   const { passwordHash: _, ...user } = invitation.user
-  const result = await setNewPassword({ zone, user, password, meetsDemand: true, ...from }, deps)
+  const result = await setNewPassword({ zone, user, password, meetsDemand: true, verifies: true, ...from }, deps)
   switch (result.outcome) {
     case 'refused':
       return { outcome: 'refused', message: result.message }

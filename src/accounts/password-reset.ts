@@ -127,7 +127,7 @@ async function setByCode(
   const { user, data: requestedReturn, expiresAt: endsAt } = code
   if (user.origin !== deps.service.name) return { outcome: 'invalid' }
   const { remoteAddress, userAgent } = by
-  const change = { zone, user, password, meetsDemand: true, remoteAddress, userAgent, by }
+  const change = { zone, user, password, meetsDemand: true, verifies: true, remoteAddress, userAgent, by }
   const result = await setNewPassword(change, deps)
   switch (result.outcome) {
     case 'too-many-conflicts':

@@ -162,6 +162,7 @@ async function usePassword(
     passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
     passwordChangedAt: clock.now(),
     meetsDemand: true,
+    verifies: true,
   }
   if (!(await store.users.setPassword(zoneId, id, passwordRevision, change))) return false
   audit({ type: 'PasswordChangeSuccess', zoneId, principal: id, origin, ...originOf(id, by) })

@@ -31,6 +31,8 @@ interface NewPassword {
   readonly password: string
   /** Whether this is the change that the account requires. */
   readonly meetsDemand: boolean
+  /** See `PasswordChange`. */
+  readonly verifies?: boolean
   readonly remoteAddress?: string | undefined
   /** See `keptUserAgent`; for the audit trail. */
   readonly userAgent?: string | undefined
@@ -54,7 +56,7 @@ export const PASSWORD_REVISION_LENGTH = 22
 
 /** Refuses the old password and one that breaks the policy, in this order; otherwise every older token and session ends. */
 export async function setNewPassword(
-  { zone, user, password, meetsDemand, remoteAddress, userAgent, by }: NewPassword,
+  { zone, user, password, meetsDemand, verifies = false, remoteAddress, userAgent, by }: NewPassword,
   deps: NewPasswordDeps,
 ): Promise<NewPasswordResult> {
   const { store, passwords, clock, random, audit } = deps
@@ -77,6 +79,7 @@ export async function setNewPassword(
     passwordRevision: random.urlSafe(PASSWORD_REVISION_LENGTH),
     passwordChangedAt: clock.now(),
     meetsDemand,
+    verifies,
   }
   if (!(await store.users.setPassword(zone.id, user.id, user.passwordRevision, change))) {
     return { outcome: 'too-many-conflicts' }

@@ -71,11 +71,15 @@ export async function linkTo(server: TestServer, email: string): Promise<string>
 export const confirmed = (browser: Browser, link: string, fields: Readonly<Record<string, string>> = {}) =>
   submitted(browser, link, { action: link.replace(/\?.*/, ''), ...fields })
 
-/** Does the work while a busy server refuses to change accounts. */
-export async function whileBusy<T>({ store: { users } }: TestServer, work: () => Promise<T>): Promise<T> {
+/** Does the work while a busy server refuses to change accounts in these ways. */
+export async function whileBusy<T>(
+  { store: { users } }: TestServer,
+  work: () => Promise<T>,
+  refused: readonly (keyof TestServer['store']['users'])[] = ['setPassword', 'replace'],
+): Promise<T> {
   const usual = { ...users }
   const refuse = () => Promise.reject(new TooManyHashes())
-  Object.assign(users, { setPassword: refuse, replace: refuse })
+  Object.assign(users, Object.fromEntries(refused.map(name => [name, refuse])))
   try {
     return await work()
   } finally {

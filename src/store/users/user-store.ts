@@ -137,4 +137,6 @@ export interface PasswordChange {
   readonly passwordChangedAt: Date
   /** Whether this clears a required password change. */
   readonly meetsDemand: boolean
+  /** Whether the account is verified with it, because a mailed code allowed the change. */
+  readonly verifies?: boolean
 }

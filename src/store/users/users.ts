@@ -9,7 +9,7 @@ import type { JoinedUserRow } from './user-rows.ts'
 import { flag, fromJson, lowerCase } from '../rows.ts'
 import { MAX_UNBOUND } from './user-store.ts'
 import { list, updateByKey, USER_COLUMNS } from '../schema.ts'
-import type { UserRow } from '../schema.ts'
+import type { Flag, UserRow } from '../schema.ts'
 import type { UserStore } from '../store.ts'
 import { createUserChanges, endAccess, insertUser, insertUsers, toRow } from './user-changes.ts'
 import { createUserDetails } from './user-details.ts'
@@ -71,12 +71,14 @@ const SET_PASSWORD = statement<
     password_revision: string
     password_changed_at: number
     demand_left: number
+    verifies: Flag
   },
   { factors: string | null }
 >(
   `update users set password_hash = :password_hash, password_revision = :password_revision,
    password_changed_at = :password_changed_at, updated_at = :password_changed_at,
-   password_change_required = password_change_required * :demand_left
+   password_change_required = password_change_required * :demand_left,
+   verified = case when :verifies = 1 then 1 else verified end
    where zone_id = :zone_id and id = :id and password_revision = :known_revision returning factors`,
 )
 const PROFILE = [
@@ -166,7 +168,12 @@ export function createUsers(db: Database): UserStore {
     async renewPasswordHash(zoneId, id, passwordRevision, hash) {
       await db.write(RENEW_HASH, { zone_id: zoneId, id, password_revision: passwordRevision, password_hash: hash })
     },
-    async setPassword(zoneId, id, known, { passwordHash, passwordRevision, passwordChangedAt, meetsDemand }) {
+    async setPassword(
+      zoneId,
+      id,
+      known,
+      { passwordHash, passwordRevision, passwordChangedAt, meetsDemand, verifies = false },
+    ) {
       return db.transaction(async within => {
         const { rows } = await within.run(SET_PASSWORD, {
           zone_id: zoneId,
@@ -176,6 +183,7 @@ export function createUsers(db: Database): UserStore {
           password_revision: passwordRevision,
           password_changed_at: passwordChangedAt.getTime(),
           demand_left: flag(!meetsDemand),
+          verifies: flag(verifies),
         })
         const [row] = rows
         if (row === undefined) return false

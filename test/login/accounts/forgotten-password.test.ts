@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { DATABASE_KINDS, freshDatabase } from '../../support/databases.ts'
 import { hiddenFields } from '../../support/forms.ts'
-import { MODES, userNamed } from '../../support/oauth.ts'
+import { changeUser, MODES, userNamed } from '../../support/oauth.ts'
 import {
   CLOSED_INTERNAL,
   CORP,
@@ -238,6 +238,14 @@ for (const mode of MODES) {
       const busy = await whileBusy(server, () => reset(link, 'another sea of glass'))
       assert.equal(busy.status, 503)
       assert.equal((await reset(link, 'another sea of glass')).status, 302)
+    })
+
+    it('verifies the account with the password, also where a busy server stops after it', async () => {
+      await changeUser(server, 'rosa', { verified: false })
+      const link = await linkFor('rosa')
+      const password = 'one more sea of glass'
+      assert.equal((await whileBusy(server, () => reset(link, password), ['verify'])).status, 503)
+      assert.ok(await signsIn('rosa', password))
     })
 
     it('gives a refused password no more time', async () => {

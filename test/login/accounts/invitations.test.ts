@@ -61,6 +61,13 @@ for (const mode of MODES) {
       assert.equal((await accept(browser, path)).status, 302)
     })
 
+    it('gives the user the account where a busy server stops after the password', async () => {
+      const { email, path } = await fresh()
+      assert.equal((await whileBusy(server, () => accept(server.browser(), path), ['verify'])).status, 503)
+      const signedIn = await server.browser().signIn(email, PASSWORD)
+      assert.equal(signedIn.location().searchParams.get('error'), null)
+    })
+
     // Covers GET /invitations/accept: code; answer: form
     it('shows the form on every GET without using up the link', async () => {
       const { email, path, code } = await fresh()
