@@ -26,7 +26,7 @@ type CodeResult =
   | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
 
-/** Checks and consumes codes. The caller clears the failures when it signs the user in (`sessions.strengthen`). */
+/** Checks and consumes codes. The caller clears earlier failures when it signs the user in (`sessions.strengthen`). */
 export type CodeCheck = (from: RequestOrigin, typed: TypedCode) => Promise<CodeResult>
 
 /** Dependencies of `createCodeCheck`. */
@@ -76,15 +76,19 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
     }
     if (isLocked(await store.events.failures(zone.id, user.id, since))) return refuse('locked')
     const failure = await store.events.recordFailure(zone.id, user.id, now)
-    // Without the last one, which is this attempt or a concurrent one.
-    if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
-    const by = await find(from, typed).catch(async (cause: unknown) => {
-      await store.events.forgetFailure(zone.id, failure) // a busy server must not lock accounts
-      throw cause
-    })
-    if (by === undefined) return refuse('wrong')
-    audit({ type: 'MfaAuthenticationSuccess', ...facts, data: by })
-    return { outcome: 'good', by }
+    let isWrong = false
+    try {
+      // Without the last one, which is this attempt or a concurrent one.
+      if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
+      const by = await find(from, typed)
+      isWrong = by === undefined
+      if (by === undefined) return refuse('wrong')
+      audit({ type: 'MfaAuthenticationSuccess', ...facts, data: by })
+      return { outcome: 'good', by }
+    } finally {
+      // Also when it was not checked: neither a busy server nor a code that is right must lock accounts.
+      if (!isWrong) await store.events.forgetFailure(zone.id, failure)
+    }
   }
 
   return (from, typed) => queued(JSON.stringify([from.zone.id, typed.user.id]), () => check(from, typed))

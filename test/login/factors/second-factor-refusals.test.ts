@@ -113,6 +113,27 @@ for (const mode of MODES) {
         assert.equal((await prove(browser, { code: app.code(server) })).status, 302)
       })
 
+      it('and no code that was right, or not looked at, where the database fails', async () => {
+        const { events, sessions } = server.store
+        const [usualEvents, usualSessions] = [{ ...events }, { ...sessions }]
+        const refuse = () => Promise.reject(new TooManyHashes())
+        const browser = await signedIn(server)
+        Object.assign(sessions, { replaceAndClear: refuse })
+        assert.equal((await prove(browser, { code: app.code(server) })).status, 503)
+        Object.assign(sessions, usualSessions)
+        let reads = 0
+        Object.assign(events, {
+          failures: (...given: Parameters<typeof events.failures>) => {
+            reads += 1
+            return reads === 2 ? refuse() : usualEvents.failures(...given)
+          },
+        })
+        assert.equal((await prove(browser, { code: '000000' })).status, 503)
+        Object.assign(events, usualEvents)
+        const { id } = await userNamed(server, 'marissa')
+        assert.deepEqual(await events.failures('svc', id, new Date(0)), [])
+      })
+
       it('and reports the lockout on the page', async () => {
         const browser = await signedIn(server)
         for (let guess = 0; guess < 5; guess += 1) await prove(browser, { code: '000000' })
