@@ -69,7 +69,8 @@ export function createCurrentSession({
       }
       request.user = user
     }
-    if (now.getTime() - session.lastSeenAt.getTime() > touchMilliseconds) {
+    // Also where it seems to be later, after the clock was set back: it would stay usable until then.
+    if (Math.abs(now.getTime() - session.lastSeenAt.getTime()) > touchMilliseconds) {
       await store.sessions.update(request.zone.id, session.idDigest, { lastSeenAt: now })
     }
     return session

@@ -32,6 +32,14 @@ for (const mode of MODES) {
       assert.equal(await isSignedIn(browser), false)
     })
 
+    inServer('expires as early after the clock was set back', async server => {
+      const browser = await signedIn(server)
+      server.clock.advance(-3600)
+      assert.equal(await isSignedIn(browser), true)
+      server.clock.advance(1800)
+      assert.equal(await isSignedIn(browser), false)
+    })
+
     // Covers session cookie: servlet.idle-timeout
     it('expires after servlet.idle-timeout without a request', () =>
       withServer({ mode, config: { servlet: { 'idle-timeout': 20 } } }, async server => {
