@@ -101,7 +101,8 @@ export function createClientWriter(deps: AdminDeps): ClientWriter {
     },
 
     readUpdate(request, existing, json, { replace = false } = {}) {
-      const record = replace ? json : mergedJson(existing, json)
+      // Without the salt, tokens that it revoked would be valid again.
+      const record = replace ? { token_salt: existing.tokenSalt, ...json } : mergedJson(existing, json)
       const { definition } = readRecord(request, record, { as: 'updated', withSecondSecret: false })
       // Keys are credentials: like secrets, only an administrator may change those of another client.
       if (changesKeys(existing, definition) && !isClientAdministrator(request, service)) {

@@ -296,6 +296,13 @@ for (const mode of MODES) {
         assert.equal(await isApproved('a'), false)
       })
 
+      it('does not make revoked tokens valid again', async () => {
+        await api.server.store.clients.setTokenSalt('svc', 'a', 'revoked')
+        const grant = { authorized_grant_types: ['client_credentials'] }
+        assert.equal((await modify({ client_id: 'a', ...grant, action: 'update' })).status, 200)
+        assert.equal((await clientNamed(api.server, 'a')).tokenSalt, 'revoked')
+      })
+
       it('does not apply the policy to a secret', async () => {
         assert.equal((await modify({ client_id: 'a', client_secret: 'x', action: 'secret' })).status, 200)
         assert.equal(await works('a', 'x'), true)
