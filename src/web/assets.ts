@@ -67,7 +67,7 @@ export const withoutComments = (css: string): string =>
     .replace(/ \{$/gm, '{')
     .replace(/^([\w-]+): /gm, '$1:')
     .replaceAll(';\n}', '}')
-    .replace(/([;{])\n/g, '$1')
+    .replace(/([;{}])\n/g, '$1')
     .trimStart()
 
 /** Of each folder: they do not change while the server runs, which may be one of several in the process. */

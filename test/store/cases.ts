@@ -892,7 +892,7 @@ export function storeCases(kind: DatabaseKind): void {
       )
       assert.equal(await store.sessions.takePendingApproval(z, 's1', 'b'), false)
       const takes = ['c', 'c'].map(pending => store.sessions.takePendingApproval(z, 's1', pending))
-      assert.deepEqual((await Promise.all(takes)).toSorted(), [false, true])
+      assert.equal((await Promise.all(takes)).filter(taken => taken).length, 1)
       await store.sessions.update(z, 'gone', { lastSeenAt: at(9) })
       await store.sessions.delete(z, 's1')
       assert.equal(await store.sessions.find(z, 's1'), undefined)
