@@ -13,7 +13,7 @@ import { SigningUnavailable } from '../token/keys/signer.ts'
 import { bearerChallenge, bearerHeader, inScheme } from './callers/authorization-header.ts'
 import { MalformedInput } from './requests/form.ts'
 import { securityHeaders } from './headers.ts'
-import { takenTypes } from './requests/bodies.ts'
+import { EncodedBody, takenTypes } from './requests/bodies.ts'
 import { sendJson } from './requests/json.ts'
 import { Overloaded } from './limits/overload.ts'
 import type { PageWriter } from './pages.ts'
@@ -178,7 +178,9 @@ export function setRefusalHeaders(
   { thrown, answer: { status, error, description, extra, retryAfterSeconds } }: Refused,
   { service, behaviour }: ChallengeDeps,
 ): void {
-  if (status === 415) reply.header('accept', takenTypes(reply.request).join(', ')) // RFC 9110 §15.5.16
+  // RFC 9110 §15.5.16
+  if (thrown instanceof EncodedBody) reply.header('accept-encoding', 'identity')
+  else if (status === 415) reply.header('accept', takenTypes(reply.request).join(', '))
   if (status === 503) reply.header('retry-after', '2')
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
   // RFC 6750 §3. Of a 401, only challenges made elsewhere carry a realm.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { TestAnswer, TestRequest, TestServer } from '../support/server.ts'
 import { startServer } from '../support/server.ts'
 import { APP, MODES, SERVICE, refused, tokensOf } from '../support/oauth.ts'
@@ -237,8 +238,19 @@ for (const mode of MODES) {
       { name: 'a content type in another case', headers: { 'content-type': 'Application/X-WWW-Form-URLEncoded' } },
       { name: 'charset UTF-8', headers: { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' } },
       { name: 'a quoted charset', headers: { 'content-type': 'application/x-www-form-urlencoded;charset="utf-8"' } },
+      { name: 'the encoding identity', headers: { ...FORM, 'content-encoding': 'identity' } },
       { name: 'any Accept header', headers: { ...FORM, accept: 'text/html' } },
     ]
+    // Covers every endpoint: rule: compressed bodies are refused
+    it('refuses a compressed body (RFC 9110 §15.5.16)', async () => {
+      const headers = { ...FORM, 'content-encoding': 'gzip' }
+      const answer = await refused(server, mode, () => send('/oauth/token', { body: gzipSync(CREDENTIALS), headers }), {
+        want: '415 invalid_request',
+        description: 'The request body must not have a content encoding',
+      })
+      assert.deepEqual([answer.headers['accept-encoding'], answer.headers['accept']], ['identity', undefined])
+    })
+
     for (const { name, headers } of accepted) {
       it(`accepts ${name}`, async () => {
         tokensOf(await send('/oauth/token', { body: CREDENTIALS, headers }))

@@ -31,6 +31,7 @@ const DESCRIPTIONS = {
   NoZone: 'Zone not found.',
   NoMethod: 'Method not allowed for pages of other origins.',
   TooLarge: 'Body too large.',
+  Encoded: 'The body has a content encoding, such as gzip.',
   TooLong: 'Path segment too long.',
   TooMany: 'Too many requests.',
   Fault: 'Internal error.',
@@ -53,6 +54,7 @@ function sharedAnswers(
     [true, 405, 'NoMethod'],
     [method !== 'GET', 413, 'TooLarge'],
     [url.includes(':'), 414, 'TooLong'],
+    [method !== 'GET' && method !== 'DELETE', 415, 'Encoded'],
     // Wrong secrets of a client are limited without any configuration.
     [access.by === 'client' || isRateLimited, 429, 'TooMany'],
     [true, 500, 'Fault'],
@@ -105,7 +107,10 @@ const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   302: { location: 'Target of the redirect.' },
   303: { location: 'Target of the redirect.' },
   401: { 'www-authenticate': 'The challenge.' },
-  415: { accept: 'The content types that the endpoint takes.' },
+  415: {
+    accept: 'The content types that the endpoint takes.',
+    'accept-encoding': '`identity`, if the body has a content encoding.',
+  },
   429: { 'retry-after': 'Seconds to wait.' },
   503: { 'retry-after': 'Seconds to wait.' },
 }

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Behaviour } from '../../model/compatibility.ts'
+import { OAuthError } from '../../model/oauth-error.ts'
 import { BadEncoding, MalformedInput, parseForm } from './form.ts'
 import { parseJsonList, parseJsonObject } from './json.ts'
 import type { RouteConfig } from '../route.ts'
@@ -16,6 +17,16 @@ export const takenTypes = (request: FastifyRequest): readonly string[] => expect
 
 /** Thrown for a body of a type that the route does not take. */
 export class WrongContentType extends MalformedInput {}
+
+/** Thrown for a compressed body (RFC 9110 §15.5.16). */
+export class EncodedBody extends OAuthError {
+  constructor() {
+    super({ error: 'invalid_request', status: 415 }, 'The request body must not have a content encoding')
+  }
+}
+
+const isEncoded = ({ headers }: FastifyRequest): boolean =>
+  !/^(?:identity)?$/i.test(headers['content-encoding']?.trim() ?? '')
 
 /** Whether it was thrown for the content type, by us or by Fastify, which cannot read it at all. */
 export const isWrongContentType = (thrown: unknown): boolean =>
@@ -57,7 +68,7 @@ const fromLatin1 = (body: Buffer): string =>
 const unescapedByte = (code: string): string => String.fromCodePoint(Number.parseInt(code.slice(1), 16))
 
 /**
- * Accepts a form or JSON, as the route declares: strict UTF-8, no other content type. The body of a DELETE is read up to
+ * Accepts a form or JSON, as the route declares: strict UTF-8, not compressed, no other content type. The body of a DELETE is read up to
  * the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
  */
 export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behaviour): void {
@@ -71,6 +82,7 @@ export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behav
     // An empty body has no content type, and is not JSON.
     if ((!fits || type !== FORM) && body.length === 0) return undefined
     if (!fits) throw wrongContentType(request)
+    if (body.length > 0 && isEncoded(request)) throw new EncodedBody()
     const charset = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
     // UAA: Java clients send it. Every sequence of bytes is valid and means one text.
     if (!refuseOtherBodies && type === FORM && charset?.toLowerCase() === 'iso-8859-1')

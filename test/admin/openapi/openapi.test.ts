@@ -394,6 +394,7 @@ const malformed = (draft: Draft): readonly (readonly [label: string, request: Te
   ...(draft.method === 'GET'
     ? []
     : ([
+        ['a content encoding', { headers: { 'content-encoding': 'gzip' } }],
         ['another type', { body: '<a/>', headers: { 'content-type': 'text/xml' } }],
         ['truncated JSON', { body: '{"a":', headers: JSON_TYPE }],
         ['a JSON string', { body: '"x"', headers: JSON_TYPE }],
