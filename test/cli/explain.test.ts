@@ -124,6 +124,11 @@ describe('latchkey explain', () => {
     ['no question', [], /requires one of/],
     ['two questions', ['--client', 'app', '--event', '1'], /requires one of/],
     ['a token on the command line', ['--token', 'abc'], /standard input/],
+    [
+      'an unknown grant',
+      ['--client', 'app', '--grant', 'foo'],
+      /--grant must be one of authorization_code, .*\bexchange$/,
+    ],
     ['an invalid event number', ['--event', 'first'], /number of an event/],
     ['an id and a name', ['--client', 'app', '--user', 'marissa', '--user-id', '1'], /cannot be used with/],
   ]

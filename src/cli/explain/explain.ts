@@ -1,5 +1,6 @@
 import type { Config } from '../../config.ts'
 import { loadConfig } from '../../config.ts'
+import { TOKEN_GRANT_TYPES } from '../../model/clients/grant-types.ts'
 import type { Question } from '../../oauth/explain/question.ts'
 import type { Command } from '../command.ts'
 import { readOptions, UsageError } from '../command.ts'
@@ -89,6 +90,11 @@ function questionOf(asked: ExplainOptions, token: string | undefined): Question 
   const user = id !== undefined ? { id } : userName === undefined ? undefined : { userName, origin }
   const named = asked.grant ?? (user ? 'authorization_code' : 'client_credentials')
   const grantType = SHORT[named] ?? named
+  if (!TOKEN_GRANT_TYPES.some(type => type === grantType)) {
+    const short = Object.entries(SHORT)
+    const names = TOKEN_GRANT_TYPES.map(type => short.find(([, long]) => long === type)?.[0] ?? type)
+    throw new UsageError(`--grant must be one of ${names.join(', ')}`)
+  }
   const isExchange = grantType === SHORT['exchange']
   if (token !== undefined && grantType !== 'refresh_token' && !isExchange) {
     throw new UsageError('--token - with --client is only for refresh_token and exchange')
