@@ -65,11 +65,9 @@ ${mayChange.names && OWN_NAMES.map(name => nameField(chrome, name, names[name]))
 `
 }
 
-/** Also how users see that their change took effect. */
+/** Of the first password as well: the account may never have had another. */
 const passwordAge = (texts: Texts, { passwordChangedAt, now }: DetailsProps): Html | undefined =>
-  texts.reference
-    ? undefined
-    : html`<small>${texts.account.passwordChanged(ago(texts, passwordChangedAt, now))}</small>`
+  texts.reference ? undefined : html`<small>${texts.account.passwordSet(ago(texts, passwordChangedAt, now))}</small>`
 
 const changeLink = (url: string | undefined, text: string): Html | undefined =>
   url === undefined ? undefined : html`<dd class="change"><a href="${url}">${text}</a></dd>`

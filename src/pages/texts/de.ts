@@ -370,7 +370,7 @@ export const de: Texts = {
     changeEmail: 'E-Mail-Adresse ändern',
     password: 'Passwort',
     changePassword: 'Passwort ändern',
-    passwordChanged: when => html`Zuletzt geändert ${when}`,
+    passwordSet: when => html`Festgelegt ${when}`,
     from: address => html`von ${address}`,
     signInMethods: 'Wie Sie sich anmelden',
     ownPassword: 'Mit Benutzername und Passwort',

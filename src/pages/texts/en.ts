@@ -353,7 +353,7 @@ export const en: Texts = {
     changeEmail: 'Change email',
     password: 'Password',
     changePassword: 'Change password',
-    passwordChanged: when => html`Changed ${when}`,
+    passwordSet: when => html`Set ${when}`,
     from: address => html`from ${address}`,
     signInMethods: 'How you sign in',
     ownPassword: 'With your user name and password',

@@ -364,7 +364,7 @@ export const es: Texts = {
     changeEmail: 'Cambiar correo electrónico',
     password: 'Contraseña',
     changePassword: 'Cambiar contraseña',
-    passwordChanged: when => html`Cambiada ${when}`,
+    passwordSet: when => html`Establecida ${when}`,
     from: address => html`desde ${address}`,
     signInMethods: 'Cómo inicia sesión',
     ownPassword: 'Con su nombre de usuario y contraseña',

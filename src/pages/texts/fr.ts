@@ -364,7 +364,7 @@ export const fr: Texts = {
     changeEmail: 'Changer l’adresse e-mail',
     password: 'Mot de passe',
     changePassword: 'Changer le mot de passe',
-    passwordChanged: when => html`Modifié ${when}`,
+    passwordSet: when => html`Défini ${when}`,
     from: address => html`depuis ${address}`,
     signInMethods: 'Comment vous vous connectez',
     ownPassword: 'Avec votre nom d’utilisateur et votre mot de passe',

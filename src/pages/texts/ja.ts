@@ -359,7 +359,7 @@ export const ja: Texts = {
     changeEmail: 'メールアドレスを変更',
     password: 'パスワード',
     changePassword: 'パスワードを変更',
-    passwordChanged: when => html`変更：${when}`,
+    passwordSet: when => html`設定：${when}`,
     from: address => html`接続元 ${address}`,
     signInMethods: 'サインイン方法',
     ownPassword: 'ユーザー名とパスワード',

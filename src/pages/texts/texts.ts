@@ -249,7 +249,7 @@ export interface Texts extends SelfServiceTexts {
     readonly password: string
     readonly changePassword: string
     /** With how long ago. */
-    readonly passwordChanged: (when: Html) => Html
+    readonly passwordSet: (when: Html) => Html
     /** With an IP address. */
     readonly from: (address: Html) => Html
     readonly signInMethods: string

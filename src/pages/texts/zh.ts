@@ -337,7 +337,7 @@ export const zh: Texts = {
     changeEmail: '更改电子邮箱',
     password: '密码',
     changePassword: '更改密码',
-    passwordChanged: when => html`更改时间：${when}`,
+    passwordSet: when => html`设置时间：${when}`,
     from: address => html`来自 ${address}`,
     signInMethods: '登录方式',
     ownPassword: '使用用户名和密码',

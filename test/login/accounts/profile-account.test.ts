@@ -52,6 +52,7 @@ for (const mode of MODES) {
       const page = (await browser.send('/profile')).text
       assert.deepEqual(fields(page), { givenName: 'Marissa', familyName: 'Bloggs', displayName: '' })
       assert.match(page, mode === 'uaa' ? /<h2 id="details">Profile<\/h2>/ : /<h2 id="details">Your details<\/h2>/)
+      assert.match(page, mode === 'uaa' ? /\*{8}<\/dd>/ : /\*{8}<small>Set /, 'it was never changed')
       const { version, updatedAt } = await userNamed(server, 'marissa')
       server.clock.advance(60)
       const names = { givenName: ' Zoë ', familyName: "O'Neil & Söhne", displayName: 'Zo\u0065\u0308' }
