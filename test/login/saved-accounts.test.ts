@@ -278,6 +278,20 @@ for (const mode of MODES) {
       )
     })
 
+    it('are expired at most twenty per response, the oldest first', async () => {
+      const planted = Array.from({ length: 300 }, (_, each) => [`Saved-Account-p${each}`, 'x'] as const)
+      const answer = await openWith([...planted, cookieFor(account())])
+      assert.deepEqual(choices(answer.text), ['marissa'])
+      const expired = Object.keys(setCookies(answer)).filter(name => name.startsWith('Saved-Account-'))
+      assert.deepEqual(
+        expired.toSorted(),
+        planted
+          .slice(0, 20)
+          .map(([name]) => name)
+          .toSorted(),
+      )
+    })
+
     describe('/delete_saved_account', () => {
       // Covers any /delete_saved_account: userId
       it('deletes one account and redirects to the sign-in page', async () => {

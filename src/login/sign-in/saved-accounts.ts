@@ -22,7 +22,7 @@ export interface SavedAccounts {
   remember(request: FastifyRequest, reply: FastifyReply, user: User): void
   /** Expires the account's cookie. */
   forget(reply: FastifyReply, userId: string): void
-  /** The remembered accounts, last sent first; expires the cookies that are invalid or beyond the limit. */
+  /** The remembered accounts, last sent first; expires cookies that are invalid or beyond the limit. */
   recall(request: FastifyRequest, reply: FastifyReply): readonly SavedAccount[]
 }
 
@@ -34,6 +34,8 @@ const YEAR_SECONDS = 31_536_000
 const MAX_ACCOUNTS = 10
 const MAX_VALUE_LENGTH = 800
 const MAX_NAME_LENGTH = 255
+/** Anyone on the host can plant cookies, and each that is expired adds a header; the next response expires more. */
+const MAX_EXPIRED = 20
 /** Ids become names of cookies and ids of forms. */
 const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 
@@ -61,7 +63,9 @@ export function createSavedAccounts({ urls }: { urls: Urls }): SavedAccounts {
       const all = cookiesNamed(request, prefixIn(request.zone)).toReversed()
       const accounts = all.flatMap(([userId, value]) => parseAccount(value, userId) ?? [])
       const shown = accounts.slice(0, MAX_ACCOUNTS)
-      for (const [userId] of all) if (!shown.some(account => account.userId === userId)) forget(reply, userId)
+      const isStale = (id: string): boolean => USABLE_ID.test(id) && !shown.some(({ userId }) => userId === id)
+      const stale = all.map(([userId]) => userId).filter(isStale)
+      for (const userId of stale.slice(-MAX_EXPIRED)) forget(reply, userId)
       return shown
     },
   }

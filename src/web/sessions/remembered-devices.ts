@@ -28,6 +28,8 @@ export interface RememberedDevices {
 const DAY_SECONDS = 86_400
 /** Users of one browser. Many cookies would exceed the size of a request head, and nobody could sign in any more. */
 const MAX_USERS = 20
+/** Anyone on the host can plant cookies, and each that is expired adds a header. */
+const MAX_EXPIRED = 20
 /** What stands for the user in the name of a cookie. A name that others gave one may be none that can be written. */
 const LABEL = /^[\w-]{12}$/
 
@@ -64,7 +66,8 @@ export function createRememberedDevices(deps: {
       .map(([rest]) => rest.slice(0, rest.length - suffix.length))
     const names = labels.filter(label => LABEL.test(label)).map(label => nameWith(zone, label))
     const others = names.filter(name => name !== newName)
-    for (const name of others.slice(0, Math.max(0, others.length - MAX_USERS + 1))) {
+    const surplus = Math.min(Math.max(0, others.length - MAX_USERS + 1), MAX_EXPIRED)
+    for (const name of others.slice(0, surplus)) {
       setCookie(reply, name, '', { ...attributesIn(zone), maxAge: 0 })
     }
   }

@@ -217,6 +217,17 @@ for (const mode of MODES) {
       assert.deepEqual(kept.slice(0, -1), [...others.slice(6), ofZone])
     })
 
+    it('expires at most twenty remembered browsers per response', async () => {
+      server.clock.advance(60)
+      const browser = server.browser()
+      await browser.signIn('marissa', 'koala')
+      for (let index = 0; index < 200; index += 1)
+        browser.cookies.set(`svc-device-${String(index).padStart(12, '0')}`, 'x')
+      const answer = await prove(browser, { code: app.code(server), remember: 'true' })
+      const expired = [answer.headers['set-cookie']].flat().filter(each => String(each).includes('-device-0'))
+      assert.equal(expired.length, 20)
+    })
+
     it('is remembered beside many cookies whose names are not those of remembered browsers', async () => {
       server.clock.advance(60)
       const browser = server.browser()
