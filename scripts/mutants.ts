@@ -743,7 +743,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a proof is encoded in one way',
     'token/sender/dpop-proof.ts',
-    "signature.toString('base64url') !== encoded",
+    '!hasOneSpelling(jwt)',
     'false',
     'token/sender/dpop-proof',
   ),

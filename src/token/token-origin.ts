@@ -6,6 +6,7 @@ import { isJsonRecord } from '../base/json.ts'
 import { digest } from '../base/secrets.ts'
 import { OAuthError } from '../model/oauth-error.ts'
 import type { AddressedZone } from '../model/request.ts'
+import { hasOneSpelling } from '../model/tokens/jwt.ts'
 import type { StoredToken } from '../model/tokens/token.ts'
 import type { Urls } from '../model/urls.ts'
 import type { Store } from '../store/store.ts'
@@ -74,15 +75,6 @@ export function createTokenOrigin({
     },
     rowOf: (zone, claims) => store.tokens.find(zone.id, digest(String(claims['jti']))),
   }
-}
-
-/**
- * Whether the signature is written as the server writes it (RFC 4648 §3.5). Decoders ignore unused bits, padding and blanks, so
- * one token would have many spellings, and each would be a caller of its own for rate limits.
- */
-function hasOneSpelling(token: string): boolean {
-  const signature = token.slice(token.lastIndexOf('.') + 1)
-  return Buffer.from(signature, 'base64url').toString('base64url') === signature
 }
 
 function checkIssuer(zone: AddressedZone, claims: Claims, urls: Urls): void {

@@ -515,11 +515,16 @@ describe('createTokenCheck', () => {
   const claims = JSON.stringify({ iss: 'issuer', aud: 'me', exp: NOW.getTime() / 1000 + 60, sub: 'x' })
   const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
 
-  async function outcomeOf(privateKey: KeyObject, payload: Buffer = Buffer.from(claims)): Promise<unknown> {
+  async function outcomeOf(
+    privateKey: KeyObject,
+    payload: Buffer = Buffer.from(claims),
+    respelled: (signature: string) => string = signature => signature,
+  ): Promise<unknown> {
     const signed = [Buffer.from('{"alg":"RS256"}'), payload].map(part => part.toString('base64url')).join('.')
     const signature = sign('sha256', Buffer.from(signed), privateKey).toString('base64url')
     const tokenKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
-    return (await check(`${signed}.${signature}`, { issuer: 'issuer', relyingPartyId: 'me', tokenKey })).outcome
+    return (await check(`${signed}.${respelled(signature)}`, { issuer: 'issuer', relyingPartyId: 'me', tokenKey }))
+      .outcome
   }
 
   it('refuses PEM keys that are too weak or have a large exponent', async () => {
@@ -534,4 +539,16 @@ describe('createTokenCheck', () => {
     assert.equal(await outcomeOf(key, subjectOf('e')), 'verified')
     assert.equal(await outcomeOf(key, subjectOf('\xe9')), 'refused')
   })
+
+  for (const [name, added] of [
+    ['padding', '=='],
+    ['a line break', '\n'],
+  ] as const) {
+    it(`refuses a signature with ${name} after it (RFC 7515 §2)`, async () => {
+      assert.equal(
+        await outcomeOf(rsaKeys().privateKey, Buffer.from(claims), signature => signature + added),
+        'refused',
+      )
+    })
+  }
 })

@@ -7,7 +7,7 @@ import { demandsOn } from '../../model/clients/client-demands.ts'
 import type { Client } from '../../model/clients/client.ts'
 import { OAuthError } from '../../model/oauth-error.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { isNumericDate, jwtType } from '../../model/tokens/jwt.ts'
+import { hasOneSpelling, isNumericDate, jwtType } from '../../model/tokens/jwt.ts'
 import { algorithmNamed } from '../../model/tokens/signing-key.ts'
 import { FOREIGN_ALGORITHMS } from '../../token/foreign-keys.ts'
 import type { KeySource, WantedKey } from '../../token/foreign-keys.ts'
@@ -159,6 +159,7 @@ export async function checkSignature(
   })
   if (!key) throw refuse('Untrusted client_assertion', NO_KEY)
   try {
+    if (!hasOneSpelling(jwt)) throw new Error('the signature is not base64url without padding')
     await foreignKeys.inTurn(zone.id, () => compactVerify(jwt, key, { algorithms: [wanted.alg] }))
   } catch (cause) {
     throw new OAuthError('invalid_client', 'Unauthorized client_assertion', {

@@ -383,7 +383,7 @@ for (const mode of MODES) {
       }
     })
 
-    it('refuses a truncated, wrong or missing signature', async () => {
+    it('refuses a truncated, wrong, padded or missing signature', async () => {
       const jwt = await assertionFor(server)
       const other = await assertionFor(server)
       const dot = jwt.lastIndexOf('.')
@@ -391,6 +391,7 @@ for (const mode of MODES) {
         jwt.slice(0, -8),
         jwt.slice(0, dot) + other.slice(other.lastIndexOf('.')),
         jwt.slice(0, dot + 1),
+        `${jwt}==`,
       ]) {
         await refused(server, mode, () => server.token(formOf(altered)), bad('Unauthorized client_assertion'))
       }

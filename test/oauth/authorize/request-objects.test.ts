@@ -180,6 +180,11 @@ describe('Request objects (RFC 9101)', () => {
       },
       about: /signature .* is invalid/,
     },
+    {
+      name: 'has a padded signature',
+      make: async () => `${await object()}==`,
+      about: /signature .* is invalid/,
+    },
     { name: 'is encrypted', make: () => 'a.b.c.d.e', about: /not a signed JWT/ },
     { name: 'is not a JWT', make: () => 'x', about: /not a signed JWT/ },
     { name: 'has a malformed header', make: () => 'x.y.z', about: /not a JWT/ },

@@ -9,6 +9,7 @@ import { OutboundBusy } from '../../../base/outbound.ts'
 import type { OutboundShare } from '../../../base/outbound.ts'
 import { isWithinRsaLimits } from '../../../base/certificates/rsa-limits.ts'
 import { sameSecret } from '../../../base/secrets.ts'
+import { hasOneSpelling } from '../../../model/tokens/jwt.ts'
 import type { ExternalRefusal } from '../../source.ts'
 import type { ForeignClaims } from './claims.ts'
 import type { OidcSettings } from './settings.ts'
@@ -90,6 +91,7 @@ export function createTokenCheck({ foreignKeys, clock }: { foreignKeys: KeyFinde
     if (alg === undefined || !ALGORITHM.test(alg)) throw new Error('the algorithm is not allowed')
     const key = await keyFor(settings, { kid, alg, share })
     if (!key) throw new Error('no key of the provider matches')
+    if (!hasOneSpelling(token)) throw new Error('the signature is not base64url without padding')
     const verifyText = () => compactVerify(token, key, { algorithms: [alg] })
     const { payload } = await foreignKeys.inTurn(share?.zoneId ?? '', verifyText)
     // Refuses what is no UTF-8: replaced characters could make the identifiers of two users equal.

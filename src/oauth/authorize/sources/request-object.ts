@@ -11,7 +11,7 @@ import { demandsOn } from '../../../model/clients/client-demands.ts'
 import { outboundShareOf } from '../../../clients/outbound-share.ts'
 import type { Client } from '../../../model/clients/client.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
-import { isNumericDate, jwtType } from '../../../model/tokens/jwt.ts'
+import { hasOneSpelling, isNumericDate, jwtType } from '../../../model/tokens/jwt.ts'
 import { algorithmNamed } from '../../../model/tokens/signing-key.ts'
 import { BEGUN_SECONDS } from '../../../model/tokens/pushed-request.ts'
 import type { AddressedZone } from '../../../model/request.ts'
@@ -115,8 +115,10 @@ function algorithmOf({ jwt, client, zone }: ReceivedObject): string {
 }
 
 async function verified(jwt: string, key: Parameters<typeof compactVerify>[1], alg: string): Promise<JsonRecord> {
+  const invalid = (cause?: unknown) => refuse('The signature of the request object is invalid', cause)
+  if (!hasOneSpelling(jwt)) throw invalid()
   const { payload } = await compactVerify(jwt, key, { algorithms: [alg] }).catch((cause: unknown) => {
-    throw refuse('The signature of the request object is invalid', cause)
+    throw invalid(cause)
   })
   const claims = isUtf8(payload) ? parseJson(Buffer.from(payload).toString()) : undefined
   if (!isJsonRecord(claims)) throw refuse('The request object is not a JSON object')
