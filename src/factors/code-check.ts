@@ -4,7 +4,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import { createKeyedQueue } from '../base/concurrency/keyed-queue.ts'
 import type { Audit } from '../model/audit/event.ts'
-import { DEFAULT_LOCKOUT, lockedUntil, lockoutPolicy } from '../model/zones/identity-provider.ts'
+import { DEFAULT_LOCKOUT, lockedUntil, lockoutPolicy, withoutAttempt } from '../model/zones/identity-provider.ts'
 import type { RequestOrigin } from '../model/request.ts'
 import type { FactorMethod } from '../records/user.ts'
 import { userAgentIn } from '../model/users/user-agent.ts'
@@ -78,8 +78,7 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
     const failure = await store.events.recordFailure(zone.id, user.id, now)
     let isWrong = false
     try {
-      // Without the last one, which is this attempt or a concurrent one.
-      if (isLocked((await store.events.failures(zone.id, user.id, since)).slice(0, -1))) return refuse('locked')
+      if (isLocked(withoutAttempt(await store.events.failures(zone.id, user.id, since), now))) return refuse('locked')
       const by = await find(from, typed)
       isWrong = by === undefined
       if (by === undefined) return refuse('wrong')

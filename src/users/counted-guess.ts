@@ -1,5 +1,5 @@
 import { addSeconds } from '../base/clock.ts'
-import { lockedUntil } from '../model/zones/identity-provider.ts'
+import { lockedUntil, withoutAttempt } from '../model/zones/identity-provider.ts'
 import type { LockoutPolicy } from '../model/zones/identity-provider.ts'
 import type { User } from '../model/users/user.ts'
 import type { Store } from '../store/store.ts'
@@ -34,8 +34,7 @@ export async function countedGuess(
   const failure = await events.recordFailure(zoneId, id, now)
   let isWrong = false
   try {
-    // Without the last one, which is this attempt or a concurrent one.
-    const others = (await events.failures(zoneId, id, since)).slice(0, -1)
+    const others = withoutAttempt(await events.failures(zoneId, id, since), now)
     if (lockedUntil(policy, others, now)) return 'locked'
     isWrong = !(await matches())
     return isWrong ? 'wrong' : 'right'

@@ -57,6 +57,16 @@ describe('`countedGuess`', () => {
     assert.equal(await count(), 1 + made)
   })
 
+  it('does not count itself where failures seem to be still to come, because the clock was set back', async () => {
+    const someone = user({ id: 'set-back' })
+    const { zoneId, id } = someone
+    const failures = [addSeconds(now, 86_400)]
+    for (const failure of failures) await store.events.recordFailure(zoneId, id, failure)
+    const once = { ...policy, lockoutAfterFailures: 1 }
+    const matches = () => Promise.resolve(true)
+    assert.equal(await countedGuess({ user: someone, policy: once, failures, now, matches }, store), 'right')
+  })
+
   it('allows concurrent correct guesses', async () => {
     const { guess, count } = await account(0)
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => guess(() => Promise.resolve(true))))

@@ -157,3 +157,13 @@ export function lockedUntil(policy: LockoutPolicy, failures: readonly Date[], no
   const until = Math.min(newest + policy.lockoutPeriodSeconds * 1000, decisive + policy.countFailuresWithin * 1000)
   return until > now.getTime() ? new Date(until) : undefined
 }
+
+/**
+ * The failures besides an attempt that was counted at `now`, or a concurrent one. It is not always the latest: others may seem
+ * to be still to come.
+ */
+export const withoutAttempt = (failures: readonly Date[], now: Date): readonly Date[] =>
+  failures.toSpliced(
+    failures.findIndex(failure => failure.getTime() === now.getTime()),
+    1,
+  )

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it, mock } from 'node:test'
+import { addSeconds } from '../../../src/base/clock.ts'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { digest } from '../../../src/base/secrets.ts'
 import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
@@ -132,6 +133,14 @@ for (const mode of MODES) {
         Object.assign(events, usualEvents)
         const { id } = await userNamed(server, 'marissa')
         assert.deepEqual(await events.failures('svc', id, new Date(0)), [])
+      })
+
+      it('and not the code itself, with failures from before the clock was set back', async () => {
+        const { id } = await userNamed(server, 'marissa')
+        await server.store.events.recordFailure('svc', id, addSeconds(server.clock.now(), 86_400))
+        const browser = await signedIn(server)
+        for (let guess = 0; guess < 4; guess += 1) await prove(browser, { code: '000000' })
+        assert.equal((await prove(browser, { code: app.code(server) })).status, 302)
       })
 
       it('and reports the lockout on the page', async () => {
