@@ -319,14 +319,16 @@ export const groupAttacks: readonly Attack[] = [
         }
         const admin = await post('/Groups', { displayName: 'svc.admin' })
         const inner = await post('/Groups', { displayName: 'staff.all' })
-        const middle = await post('/Groups', { displayName: 'staff', members: [{ value: inner, type: 'GROUP' }] })
+        const another = await post('/Groups', { displayName: 'staff,all' })
+        const members = [inner, another].map(value => ({ value, type: 'GROUP' }))
+        const middle = await post('/Groups', { displayName: 'staff', members })
         const listing = (...names: readonly string[]) =>
           oidc('corp', { groupMappingMode: 'AS_SCOPES', externalGroupsWhitelist: names })
         const harmless = { as: 'writer', method: 'POST', json: listing('staff') }
         const made = (await api.call(harmless)).json<ProviderAnswer>()
         await post(`/Groups/${admin}/members`, { value: middle, type: 'GROUP' })
         const change = { as: 'writer', method: 'PUT', path: `/${made.id}` } as const
-        for (const name of ['staff.all', 'STAFF.all']) {
+        for (const name of ['staff.all', 'STAFF.all', 'staff,all']) {
           assertForbidden(await api.call({ ...change, json: listing('staff', name) }), name)
           const other = oidc('other', { externalGroupsWhitelist: [name] })
           assertForbidden(await api.call({ as: 'writer', method: 'POST', json: other }), name)

@@ -7,7 +7,6 @@ import { allowsMoreGuesses, lockoutPolicy } from '../../model/zones/identity-pro
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
 import { providerToJson } from '../../providers/provider-json.ts'
 import type { ProviderDefinition } from '../../providers/provider-json.ts'
-import { wordsOf } from '../../records/kinds.ts'
 import { withPoliciesOfServer } from '../../users/global-policies.ts'
 import { callerIn, createGroupRights } from '../../users/groups/group-rights.ts'
 import type { GroupCaller } from '../../users/groups/group-rights.ts'
@@ -28,8 +27,8 @@ export function createProviderRights(deps: AdminDeps) {
     by: GroupCaller,
     before: JsonRecord = {},
   ): Promise<void> {
-    const former = new Set(wordsOf(before['externalGroupsWhitelist']))
-    const added = wordsOf(config['externalGroupsWhitelist']).filter(name => !former.has(name))
+    const former = new Set(listedIn(before))
+    const added = listedIn(config).filter(name => !former.has(name))
     await rights.checkNamed({ id }, added, by)
   }
 
@@ -39,7 +38,7 @@ export function createProviderRights(deps: AdminDeps) {
     by: GroupCaller,
     before: JsonRecord = {},
   ): Promise<void> {
-    await rights.checkNamed({ id: zoneId }, wordsOf(before['externalGroupsWhitelist']), by)
+    await rights.checkNamed({ id: zoneId }, listedIn(before), by)
     await rights.checkOrigin({ id: zoneId }, originKey, by)
   }
 
@@ -83,6 +82,10 @@ export function createProviderRights(deps: AdminDeps) {
     changesTrust,
   }
 }
+
+/** The names as a sign-in compares them: one with a comma is one name. */
+const listedIn = ({ externalGroupsWhitelist: listed }: JsonRecord): readonly string[] =>
+  [listed].flat().filter(name => typeof name === 'string')
 
 /** Settings that do not affect which account a sign-in yields; a list of groups is checked separately. */
 const HARMLESS: ReadonlySet<string> = new Set([
