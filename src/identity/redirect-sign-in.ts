@@ -39,7 +39,7 @@ export interface RedirectReturn {
 export type RedirectResult =
   | (EnteredUser & {
       readonly upstream?: UpstreamSession | undefined
-      readonly overtaken?: RedirectSuccess['overtaken'] | undefined
+      readonly loggedOut?: RedirectSuccess['loggedOut'] | undefined
       readonly mayHaveIgnoredDemands: boolean
     })
   | (NoSuchProvider & { readonly detail?: string })
@@ -99,14 +99,14 @@ export function createRedirectSignIn({
       auditRefusal(audit, { principal: hashedName(attempt.nonce ?? origin), ...facts }, ended)
       return ended
     }
-    const { externalUser, upstream, overtaken } = ended
+    const { externalUser, upstream, loggedOut } = ended
     const result = await entry.enter(zone, provider, { externalUser, invited })
     if (result.outcome === 'refused') {
       auditRefusal(audit, { principal: hashedName(externalUser.userName), ...facts }, result)
       return result
     }
     auditSuccess(audit, { principal: result.user.id, ...facts })
-    return { ...result, upstream, overtaken, mayHaveIgnoredDemands: mayIgnoreDemands }
+    return { ...result, upstream, loggedOut, mayHaveIgnoredDemands: mayIgnoreDemands }
   }
 }
 

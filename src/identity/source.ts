@@ -215,7 +215,7 @@ export interface RedirectSuccess {
   /** For a later logout. */
   readonly upstream?: UpstreamSession
   /** The refusal if the provider has signed the user out meanwhile; to be asked once the session of the sign-in is stored. */
-  readonly overtaken?: () => Promise<RedirectRefusal | undefined>
+  readonly loggedOut?: () => Promise<RedirectRefusal | undefined>
 }
 
 /** A user name and password that a client sent, to be sent on to the provider. */

@@ -193,7 +193,7 @@ export function createSamlSignIn(deps: SamlSignInDeps): SamlSignIn {
         externalUser,
         upstream: upstreamOf(statement),
         // A logout that began after the first check may have ended the user's sessions before this one was stored.
-        async overtaken() {
+        async loggedOut() {
           const problem = await logoutProblem(arrival.zone, record, admitted)
           return problem && refusalOf(problem)
         },

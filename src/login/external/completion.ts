@@ -128,10 +128,10 @@ export function createCompletions(deps: ExternalDeps, fail: ShowFailure): Comple
         ...(acr && { acr }),
         ...timeOf(attempt, result),
       })
-      const overtaken = await result.overtaken?.()
-      if (overtaken) {
+      const loggedOut = await result.loggedOut?.()
+      if (loggedOut) {
         await sessions.end(request, reply)
-        return refuse(overtaken)
+        return refuse(loggedOut)
       }
       if (invitation) {
         const url = await returnUrl(zone, invitation.requestedReturn, deps)
