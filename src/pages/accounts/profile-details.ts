@@ -40,23 +40,24 @@ export interface DetailsProps {
 
 /** The user's details, with forms for what they may change. */
 export function detailsSection(chrome: Chrome, props: DetailsProps): Html {
-  const { profile, account: texts } = chrome.texts
+  const { profile, account: texts, reference } = chrome.texts
+  const shown = reference ? isolated : breakable // UAA: scripts look for the address
   const { names, mayChange, changeEmail, changePassword, provider } = props
   const shownNames = mayChange.names ? [] : OWN_NAMES.filter(name => names[name] !== '')
-  const isForm = mayChange.names || (mayChange.language && !chrome.texts.reference)
+  const isForm = mayChange.names || (mayChange.language && !reference)
   const elsewhere = provider && texts.keptElsewhere(isolated(provider.name, 80))
   return html`<section aria-labelledby="details">
 <h2 id="details">${texts.details}</h2>
 ${!mayChange.names && html`<p class="lead">${elsewhere ?? texts.keptByAdministrators}</p>\n`}<dl class="profile facts panel">
-<div><dt>${profile.userName}</dt><dd>${breakable(props.userName)}</dd></div>
-<div><dt>${profile.email}</dt><dd class="email">${breakable(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
+<div><dt>${profile.userName}</dt><dd>${shown(props.userName)}</dd></div>
+<div><dt>${profile.email}</dt><dd class="email">${shown(props.email)}</dd>${changeLink(changeEmail, texts.changeEmail)}</div>
 ${changePassword !== undefined && html`<div><dt>${texts.password}</dt><dd>********${passwordAge(chrome.texts, props)}</dd>${changeLink(changePassword, texts.changePassword)}</div>\n`}${shownNames.map(name => html`<div><dt>${texts[name]}</dt><dd>${isolated(names[name], 120)}</dd></div>\n`)}</dl>
 ${
   isForm &&
   html`<form class="panel details" action="${chrome.basePath}/profile/details" method="post" accept-charset="UTF-8">
 ${csrfField(chrome)}<div class="fields">
 ${mayChange.names && OWN_NAMES.map(name => nameField(chrome, name, names[name]))}${
-  mayChange.language && !chrome.texts.reference && languageField(chrome, props.language)
+  mayChange.language && !reference && languageField(chrome, props.language)
 }</div>
 <div class="buttons"><button class="button plain when-changed" type="submit">${texts.save}</button></div>
 </form>

@@ -87,6 +87,15 @@ for (const mode of MODES) {
         }
       })
 
+      it('breaks a long address at its punctuation, but in uaa leaves it whole for scripts', async () => {
+        const browser = await signedIn(server, 'sam', 'dingo')
+        await changeUser(server, 'sam', { email: 'sam.long@a-name.example.org' })
+        const { text } = await browser.send('/profile')
+        await changeUser(server, 'sam', { email: 's@example.org' })
+        const broken = 'sam.<wbr>long<wbr>@a-<wbr>name.<wbr>example.<wbr>org'
+        assert.ok(text.includes(mode === 'uaa' ? '<bdi>sam.long@a-name.example.org</bdi>' : `<bdi>${broken}</bdi>`))
+      })
+
       it('redirects anonymous visitors to sign-in, and back', async () => {
         const visitor = server.browser()
         assert.equal((await visitor.send('/profile')).headers['location'], 'http://localhost:8080/login')
