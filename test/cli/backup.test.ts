@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   chownSync,
   copyFileSync,
   existsSync,
@@ -200,6 +201,47 @@ describe('latchkey backup', () => {
       assert.match(ending.stderr, says)
       assert.deepEqual([ending.status, ending.stdout], [status, ''])
       for (const file of ['x.db', 'x.db.partial', 'copy.db', 'none']) assert.ok(!existsSync(join(folder, file)), file)
+    })
+  }
+})
+
+describe('latchkey backup and restore without rights', () => {
+  // Root may read and write every file.
+  const account = process.getuid?.() === 0 ? { uid: 12_345, gid: 12_345 } : {}
+  const isRunnable = spawnSync(process.execPath, [LAUNCHER, '--version'], account).status === 0
+  const skip = !isRunnable && 'another account cannot read the repository'
+  const folder = temporaryFolder()
+  before(async () => {
+    await (await serve({ folder, config })).stop()
+    assert.equal((await run(folder, ['backup', '--to', 'good.db'])).status, 0)
+    mkdirSync(join(folder, 'kept'))
+    copyFileSync(join(folder, 'good.db'), join(folder, 'kept/good.db'))
+    const { uid, gid } = account
+    const all = ['.', 'good.db', 'kept', 'kept/good.db', 'data', 'data/latchkey.db', 'data/latchkey.key']
+    for (const name of all) {
+      if (uid !== undefined) chownSync(join(folder, name), uid, gid)
+    }
+  })
+
+  const cases: readonly [command: string, denied: string, mode: number, named?: string][] = [
+    ['backup --to x.db', 'data/latchkey.db', 0o000],
+    ['backup --to x.db', 'data', 0o000, 'data/latchkey.db'],
+    ['restore --from good.db', 'good.db', 0o000],
+    ['restore --from kept/good.db', 'kept', 0o000, 'kept/good.db'],
+    ['restore --from good.db', 'data/latchkey.db', 0o400],
+    ['restore --from good.db', 'data', 0o500],
+    ['restore --from good.db', 'data', 0o000, 'data/latchkey.db'],
+    ['keys list', 'data', 0o000, 'data/latchkey.db'],
+  ]
+  for (const [command, denied, mode, named = denied] of cases) {
+    it(`${command} names ${named} where ${denied} has mode ${mode.toString(8)}`, { skip }, () => {
+      const args = [LAUNCHER, ...command.split(' '), '--config', 'latchkey.json']
+      const { mode: before } = statSync(join(folder, denied))
+      chmodSync(join(folder, denied), mode)
+      const { status, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', ...account })
+      chmodSync(join(folder, denied), before)
+      assert.ok(stderr.endsWith(`${named} cannot be read or written: permission denied\n`), stderr)
+      assert.equal(status, 1)
     })
   }
 })

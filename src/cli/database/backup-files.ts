@@ -1,8 +1,9 @@
 // The work of `latchkey backup` and `latchkey restore`. A backup is a SQLite file without the master key.
-import { chownSync, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chownSync, constants, existsSync, linkSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import { makePrivateFolder } from '../../base/files/private-folder.ts'
+import { isUsableFile } from '../../base/files/usable-file.ts'
 import { createRandom } from '../../base/random.ts'
 import { refuseForeignDatabase } from '../../bootstrap.ts'
 import { openVault } from '../../bootstrap/vault.ts'
@@ -37,15 +38,16 @@ function refuseMissingFolder(file: string): void {
  */
 export async function restoreBackup(config: StorageConfig, from: string): Promise<string> {
   const path = sqlitePath(config, 'use pg_restore or psql')
-  if (!existsSync(from)) throw new CommandFailure(`there is no file ${from}`)
+  if (!isUsableFile(from)) throw new CommandFailure(`there is no file ${from}`)
+  const isThere = isUsableFile(path, constants.R_OK | constants.W_OK)
+  const target = isThere ? realpathSync(path) : resolve(path)
+  isUsableFile(dirname(target), constants.W_OK)
   const keyFile = missingMasterKeyFile(config)
   if (keyFile !== undefined) {
     throw new CommandFailure(
       `there is no ${keyFile}: put the master key of the backup there, or set LATCHKEY_MASTER_KEY`,
     )
   }
-  const isThere = existsSync(path)
-  const target = isThere ? realpathSync(path) : resolve(path)
   if (realpathSync(from) === target) throw new CommandFailure(`${from} is the database itself`)
   makePrivateFolder(dirname(target))
   const unlock = isThere ? lockSqlite(target) : () => {}

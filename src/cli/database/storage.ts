@@ -1,10 +1,10 @@
 import cluster from 'node:cluster'
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import { stopwatch, systemClock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import { isUsableFile } from '../../base/files/usable-file.ts'
 import { createRandom } from '../../base/random.ts'
 import type { MasterVault } from '../../base/secrets.ts'
 import { hasMasterKey, openVault } from '../../bootstrap/vault.ts'
@@ -161,7 +161,7 @@ export const newerText = (ids: readonly string[]): string =>
 export function refuseMissingDatabase(database: string): void {
   if (database === 'sqlite::memory:') throw new CommandFailure('a database in memory belongs to one process')
   const path = /^sqlite:(.+)$/.exec(database)?.[1]
-  if (path !== undefined && !existsSync(path)) {
+  if (path !== undefined && !isUsableFile(resolve(path))) {
     throw new CommandFailure(
       `there is no database ${resolve(path)}: name the one of the server by --config or --database, run this in the server's working folder, or start the server first`,
     )
