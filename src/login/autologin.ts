@@ -66,8 +66,13 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
     if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
     const signedIn = await sessions.signedIn(request)
     const keptUserId = behaviour.keepOtherSession ? signedIn?.user.id : undefined
+    const path = (await sessions.savedRequest(request))?.path
     const attempt = { code, clientId, keptUserId, from: originOf(request) }
-    const result = await redeemAutologin(request.zone, attempt, deps)
+    const result = await redeemAutologin(
+      request.zone,
+      { ...attempt, signIn: (user, method) => sessions.signIn(request, reply, user, method) },
+      deps,
+    )
     switch (result.outcome) {
       case 'bad-code':
         throw new PageError(400, AUTOLOGIN_REFUSALS.badCode, { code: 'invalid_request' })
@@ -76,17 +81,11 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
       case 'other-user':
         throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
       case 'good':
-        return signIn(request, reply, result)
+        return goOn(request, reply, path)
     }
   })
 
-  async function signIn(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { user, amr }: Extract<Awaited<ReturnType<typeof redeemAutologin>>, { outcome: 'good' }>,
-  ): Promise<FastifyReply> {
-    const path = (await sessions.savedRequest(request))?.path
-    await sessions.signIn(request, reply, user, { amr })
+  async function goOn(request: FastifyRequest, reply: FastifyReply, path: string | undefined): Promise<FastifyReply> {
     const signedIn = await sessions.signedIn(request)
     const demand = signedIn && (await signInDemands.open(request, signedIn))
     if (demand) return signInDemands.raise(request, reply, demand, path)

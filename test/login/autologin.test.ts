@@ -1,6 +1,7 @@
 // An application posts the password from its own form, and redirects the browser with the code that it receives.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { TooManyHashes } from '../../src/base/passwords.ts'
 import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
 import {
   changeClient,
@@ -244,6 +245,20 @@ for (const mode of MODES) {
       it('does not use up the code on HEAD', async () => {
         const query = { code: await codeOf(), client_id: 'auto' }
         assert.equal((await server.send('/autologin', { method: 'HEAD', query })).cookies['Current-User'], undefined)
+        assert.equal((await visit(server.browser(), query)).status, 302)
+      })
+
+      it('keeps the code where a busy server begins no session', async () => {
+        const query = { code: await codeOf(), client_id: 'auto' }
+        const { sessions } = server.store
+        const usual = { ...sessions }
+        Object.assign(sessions, { replaceAtLogon: () => Promise.reject(new TooManyHashes()) })
+        assert.equal((await visit(server.browser(), query)).status, 503)
+        assert.equal(
+          (await server.browser().send('/oauth/authorize', { query: { ...AUTHORIZE, ...query } })).status,
+          503,
+        )
+        Object.assign(sessions, usual)
         assert.equal((await visit(server.browser(), query)).status, 302)
       })
 

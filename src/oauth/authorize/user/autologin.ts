@@ -22,6 +22,7 @@ export async function signInByCode(context: AuthorizeContext, deps: OAuthDeps): 
       code,
       clientId: params.get('client_id') ?? '',
       keptUserId: behaviour.keepOtherSession ? signedIn?.user.id : undefined,
+      signIn: (user, method) => sessions.signIn(request, reply, user, method),
       from: originOf(request),
     },
     deps,
@@ -34,7 +35,6 @@ export async function signInByCode(context: AuthorizeContext, deps: OAuthDeps): 
     case 'other-user':
       throw new PageError(403, AUTOLOGIN_REFUSALS.otherUser)
     case 'good':
-      await sessions.signIn(request, reply, result.user, result)
       await findAuthenticatedUser(context, deps)
       // A password that was just checked satisfies `prompt=login` and `max_age`.
       if (context.asked.forceLogin !== undefined)
