@@ -29,15 +29,14 @@ export interface Settings {
 }
 
 /**
- * Seconds before the first round, for just-in-time compilation, caches and connections. A flow runs through much more code,
- * and fewer times a second: until some thousands have run, half of what is measured is the compiler.
+ * Seconds before the first round, for just-in-time compilation, caches and connections: until some ten thousand requests, or some
+ * thousand flows, have run, half of what is measured is the compiler.
  */
-const WARM_UP_SECONDS = { request: 1, flow: 5 } as const
+const WARM_UP_SECONDS = 10
 
 /** A cell ready to be measured. */
 interface OpenCell {
   readonly workload: string
-  readonly kind: Workload['work']['kind']
   readonly server: ServerName
   measure(seconds: number): Promise<Sample>
   /** Throws unless the server does the work correctly; called before the first and after the last round. */
@@ -86,7 +85,7 @@ export async function runRounds(
   for (const cell of cells) {
     await attempt(cell, async () => {
       await cell.prove()
-      await cell.measure(WARM_UP_SECONDS[cell.kind])
+      await cell.measure(WARM_UP_SECONDS)
     })
   }
 
@@ -183,7 +182,7 @@ export async function runRounds(
     request: HttpRequest,
     prove: () => Promise<void>,
   ): OpenCell {
-    return { workload, kind: 'request', server: server.name, prove, measure: withProcessor(server, send), samples: [] }
+    return { workload, server: server.name, prove, measure: withProcessor(server, send), samples: [] }
 
     async function send(seconds: number): Promise<Sample & { count: number }> {
       const sample = await tool.run(request, seconds)
@@ -201,7 +200,6 @@ export async function runRounds(
     const job = work.job(endpoints, accounts)
     return {
       workload: workload.name,
-      kind: 'flow',
       server: server.name,
       // The driver throws on the first wrong response.
       prove: async () => work.prove?.(endpoints, accounts),
@@ -231,11 +229,11 @@ function withProcessor(
 }
 
 /** A cell that could not be opened; the report shows the reason. */
-function failed({ name: workload, work }: Workload, { name: server }: Server, error: unknown): OpenCell {
+function failed({ name: workload }: Workload, { name: server }: Server, error: unknown): OpenCell {
   const failure = error instanceof Error ? error.message : String(error)
   progress(`FAILED  ${workload}  ${server}: ${failure}`)
   const never = (): Promise<never> => Promise.reject(new Error(failure))
-  return { workload, kind: work.kind, server, measure: never, prove: never, samples: [], failure }
+  return { workload, server, measure: never, prove: never, samples: [], failure }
 }
 
 /** A cell fails permanently at its first error; the others continue. */
