@@ -163,6 +163,20 @@ for (const mode of MODES) {
       assert.deepEqual(await membersOf(id), sorted(0))
     })
 
+    it('take members that are named by their addresses only', async () => {
+      const references = (...places: readonly number[]) =>
+        places.map(place => ({ $ref: `http://localhost:8080/scim/v2/Users/${ids[place]}` }))
+      const { id, displayName } = await createGroup([], { members: references(0, 1) })
+      assert.deepEqual(await membersOf(id), sorted(0, 1))
+      const path = `/Groups/${id}`
+      const body = { schemas: [GROUP_SCHEMA], displayName, members: references(1, 2) }
+      assert.equal((await scim.send('PUT', path, { body })).status, 200)
+      assert.deepEqual(await membersOf(id), sorted(1, 2))
+      const added = patchOf({ op: 'add', path: 'members', value: references(2, 3, 0) })
+      assert.equal((await scim.send('PATCH', path, { body: added })).status, 204)
+      assert.deepEqual(await membersOf(id), sorted(0, 1, 2, 3))
+    })
+
     it('return member names, or no members, if requested', async () => {
       const { id } = await createGroup([ids[0] ?? ''])
       const shown = (await scim.send('GET', `/Groups/${id}?attributes=members.display`)).json<GroupResource>()

@@ -45,8 +45,8 @@ function keyFor(attribute: Attribute): (entry: unknown) => unknown {
 const textOf = (entry: unknown): string =>
   JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
 
-/** The member that identifies an entry of a list with ids; a value that is no object stands for itself. */
-export const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? entry['value'] : entry)
+/** What identifies an entry of a list with ids: its id, or its address alone; a value that is no object stands for itself. */
+export const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? (entry['value'] ?? entry['$ref']) : entry)
 
 /** Clears `primary` of all values except the preferred one, if there is one. */
 export const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
