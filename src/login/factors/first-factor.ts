@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Factors } from '../../accounts/factors.ts'
 import { provenBy } from '../../factors/authentication.ts'
-import { mayAddAtSignIn } from '../../model/sessions/fresh-sign-in.ts'
+import { hasFactor, mayAddAtSignIn } from '../../model/sessions/fresh-sign-in.ts'
 import { SECOND_FACTOR_PATH } from '../../model/sessions/sign-in-demands.ts'
 import { withFormRedirect } from '../../pages/parts/layout.ts'
 import { appPage, recoveryCodesPage } from '../../pages/sign-in/second-factor.ts'
@@ -43,6 +43,9 @@ export function firstFactorHandlers(
 
   const mayAddNow = ({ session, user }: SignedInUser): boolean => mayAddAtSignIn(session, user, clock.now())
 
+  /** A page that was made for a fresh sign-in can be sent for minutes; that is enough for a first factor only. */
+  const mayFinish = (signedIn: SignedInUser): boolean => !hasFactor(signedIn.user) || mayAddNow(signedIn)
+
   /** The page that asks what is outstanding, for the target of the form. */
   const ask = async (request: FastifyRequest, reply: FastifyReply, form: Form): Promise<FastifyReply> =>
     goTo(reply, withFormRedirect(SECOND_FACTOR_PATH, await tasks.formRedirectUri(request, form)), urls)
@@ -70,6 +73,7 @@ export function firstFactorHandlers(
     if (!mayEnrol(task, 'totp')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { signedIn } = task
+    if (!mayFinish(signedIn)) return signInAgain(request, reply, form)
     const chrome = await pages.chrome(request, reply, { form: true })
     const { enrol: texts } = factorTexts(chrome.texts)
     const enrolment = enrolmentOf(request, signedIn, chrome)
@@ -94,7 +98,7 @@ export function firstFactorHandlers(
     if (!mayEnrol(task, 'passkey')) return ask(request, reply, form)
     if (!(await csrf.isGenuine(request))) return denial.refuseForgery(request, reply)
     const { signedIn } = task
-    // The options of the form were created for a fresh sign-in; their challenge is valid for minutes.
+    if (!mayFinish(signedIn)) return signInAgain(request, reply, form)
     const result = await passkeys.readRegistration(ceremonyOf(request, signedIn, urls), {
       user: signedIn.user,
       answer: form.get('credential') ?? '',

@@ -9,8 +9,9 @@ import { addSeconds } from '../../../src/base/clock.ts'
 import { TooManyHashes } from '../../../src/base/passwords.ts'
 import { digest } from '../../../src/base/secrets.ts'
 import { APP_REQUEST, authorize, authorizeBootstrap } from '../../support/authorize.ts'
+import { createAuthenticator } from '../../support/authenticator.ts'
 import { createTestClock } from '../../support/clock.ts'
-import { hiddenFields } from '../../support/forms.ts'
+import { hiddenFields, unescaped } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
 import { appOf, codesOf, enrolApp, giveFactor, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
@@ -377,6 +378,21 @@ for (const mode of MODES) {
         await requestLevel(server, browser, 'phr')
         assert.equal((await browser.send('/second_factor')).headers['location'], `${BASE}/login`)
         await restorePassword()
+      })
+
+      it('adds a further one only after a recent password, also to a page from before', async () => {
+        const browser = await signedIn(server)
+        await enrolApp(server, browser)
+        await requestLevel(server, browser, 'phr')
+        server.clock.advance(240)
+        const { text } = await browser.send('/second_factor')
+        const options: unknown = JSON.parse(unescaped(/data-options="([^"]*)"/.exec(text)?.[1] ?? 'null'))
+        const { answer } = createAuthenticator(new URL(BASE).origin).create(options)
+        server.clock.advance(61)
+        const form = { ...hiddenFields(text), credential: JSON.stringify(answer) }
+        const late = await browser.send('/second_factor/passkey', { form })
+        assert.equal(late.headers['location'], `${BASE}/login`)
+        assert.deepEqual((await userNamed(server, 'marissa')).factors?.methods, ['totp'])
       })
 
       it('requires the anti-forgery token', async () => {
