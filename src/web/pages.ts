@@ -160,8 +160,8 @@ export function createPageWriter(deps: {
       const zone = addressed ?? { ...found, address: 'host' }
       request.zone = zone
       // A server that is busy or has lost its database does without. No limit applies before the zone is found.
-      const isCheap = status >= 500 || status === 429 || !addressed
-      if (isCheap && !request.visitLoaded) sessions.forget(request)
+      const mustBeCheap = status >= 500 || status === 429 || !addressed
+      if (mustBeCheap && !request.visitLoaded) sessions.forget(request)
       else await findVisitor(request).catch(() => sessions.forget(request))
       // Routes that may be framed and cached send pages for errors only, which must not be.
       if (request.routeOptions.config.audience === 'open') reply.headers(securityHeaders('page', urls.isHttps))

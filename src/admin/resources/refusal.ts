@@ -9,8 +9,8 @@ import { refuseResource } from '../../users/refusal.ts'
 const MAX_SHOWN = 100
 
 /**
- * An `errorHandler` that answers malformed input, and lists that are too large to read, with the code, and passes on everything else; a wrong content type has the
- * status unless it is 400 too.
+ * An `errorHandler` that answers malformed input, and lists that are too large to read, with the code, and passes on everything
+ * else; a wrong content type has the status unless it is 400 too.
  */
 export const malformedAs =
   (error: OAuthErrorCode, wrongType = 400) =>

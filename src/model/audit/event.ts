@@ -29,8 +29,9 @@ export const ALL_REVOKED = 'all revoked'
 
 /**
  * The types of UAA's events that this server emits, and those that UAA has no name for: `SessionsEndedEvent`,
- * `AccountCodeIssuedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`, `DeviceApprovedEvent`, `DeviceDeniedEvent`, `AuditEventsLostEvent`,
- * `AuditTrailAlteredEvent`, changes of second factors, of initial access tokens, and of keys and imports on the command line.
+ * `AccountCodeIssuedEvent`, `TokenExchangedEvent`, `TokenRefusedEvent`, `DeviceApprovedEvent`, `DeviceDeniedEvent`,
+ * `AuditEventsLostEvent`, `AuditTrailAlteredEvent`, changes of second factors, of initial access tokens, and of keys and imports on
+ * the command line.
  */
 export const AUDIT_EVENT_TYPES = [
   'UserAuthenticationSuccess',

@@ -68,8 +68,8 @@ const fromLatin1 = (body: Buffer): string =>
 const unescapedByte = (code: string): string => String.fromCodePoint(Number.parseInt(code.slice(1), 16))
 
 /**
- * Accepts a form or JSON, as the route declares: strict UTF-8, not compressed, no other content type. The body of a DELETE is read up to
- * the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
+ * Accepts a form or JSON, as the route declares: strict UTF-8, not compressed, no other content type. The body of a DELETE is read
+ * up to the limit and ignored (RFC 9110 §9.3.5). UAA: a body that is not a form counts as empty. See docs/compatibility.md, C5.
  */
 export function acceptBodies(http: FastifyInstance, { refuseOtherBodies }: Behaviour): void {
   const isIgnored = (request: FastifyRequest): boolean =>
