@@ -205,7 +205,7 @@ describe('latchkey backup', () => {
   }
 })
 
-describe('latchkey backup and restore without rights', () => {
+describe('Commands without rights to the database', () => {
   // Root may read and write every file.
   const account = process.getuid?.() === 0 ? { uid: 12_345, gid: 12_345 } : {}
   const isRunnable = spawnSync(process.execPath, [LAUNCHER, '--version'], account).status === 0
@@ -232,6 +232,7 @@ describe('latchkey backup and restore without rights', () => {
     ['restore --from good.db', 'data', 0o500],
     ['restore --from good.db', 'data', 0o000, 'data/latchkey.db'],
     ['keys list', 'data', 0o000, 'data/latchkey.db'],
+    ['serve', 'data', 0o500],
   ]
   for (const [command, denied, mode, named = denied] of cases) {
     it(`${command} names ${named} where ${denied} has mode ${mode.toString(8)}`, { skip }, () => {

@@ -1,9 +1,11 @@
 // The embedded database: node:sqlite. Owns everything specific to SQLite: two connections (a writer and a reader of
 // committed data), one transaction for all writes of an event-loop turn, flushed in the thread pool, and a table of changes that
 // other processes poll. Its calls block, so statements are kept small and waiting for a lock does not block the thread.
-import { resolve } from 'node:path'
+import { constants } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { reasonOf } from '../../../base/files/file-error.ts'
+import { isUsableFile } from '../../../base/files/usable-file.ts'
 import { writeChange } from '../../changes.ts'
 import type { Change } from '../../changes.ts'
 import { statement, valuesFor } from '../../database.ts'
@@ -49,7 +51,9 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
   const inMemory = location === ':memory:'
   const path = inMemory ? location : resolve(location)
   if (!inMemory) prepareFile(path)
-  const { writer, reader } = await openConnections(path, { inMemory, memory, clock })
+  const { writer, reader } = await openConnections(path, { inMemory, memory, clock }).catch((cause: unknown) => {
+    throw folderProblem(path) ?? cause
+  })
   const checkpoints = inMemory ? undefined : createCheckpoints({ path, writer: writer.database, onError })
   // `normal` flushes at checkpoints only, which keeps the file intact; the log flush makes each commit durable.
   const log = inMemory ? undefined : createLogFlush(`${path}-wal`)
@@ -136,6 +140,17 @@ async function open(location: string, { clock, listener, onError, memory }: Sqli
       if (reader !== writer) reader.database.close()
       writer.database.close() // last, so that it can checkpoint the log
     },
+  }
+}
+
+/** Why no log can be made beside the database: SQLite says only that the database is read-only. */
+function folderProblem(path: string): StoreUnavailable | undefined {
+  const folder = dirname(path)
+  try {
+    isUsableFile(folder, constants.W_OK)
+    return undefined
+  } catch (cause) {
+    return new StoreUnavailable(`${folder} cannot be read or written: ${reasonOf(cause)}`, { cause })
   }
 }
 
