@@ -1,6 +1,7 @@
 // `POST /oauth/clients/tx/modify`: each entry names what is done to its client.
 import type { FastifyRequest } from 'fastify'
 import { memberOf } from '../../base/json.ts'
+import { looksSecret } from '../../base/secret-names.ts'
 import type { JsonRecord } from '../../base/json.ts'
 import { deletion, update } from '../../clients/changes.ts'
 import { isSecretOf, newSecret } from '../../clients/secrets.ts'
@@ -95,7 +96,8 @@ function secretOf(json: JsonRecord): string {
   return secret
 }
 
-const SECRETS = new Set(['client_secret', 'jwks', 'client_jwt_config'])
+const KEYS = new Set(['jwks', 'client_jwt_config'])
 
+/** What was sent without keys, and without the old secret, which other endpoints take. */
 const withoutSecrets = (json: JsonRecord): JsonRecord =>
-  Object.fromEntries(Object.entries(json).filter(([key]) => !SECRETS.has(key)))
+  Object.fromEntries(Object.entries(json).filter(([key, value]) => !KEYS.has(key) && !looksSecret(key, value)))

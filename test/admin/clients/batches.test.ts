@@ -216,7 +216,7 @@ for (const mode of MODES) {
         const answer = await modify(
           { ...job('c'), action: 'add' },
           { client_id: 'a', authorized_grant_types: ['password'], action: 'update' },
-          { client_id: 'b', client_secret: 'newer', extra: 1, action: 'secret' },
+          { client_id: 'b', client_secret: 'newer', oldSecret: 'b-secret', extra: 1, action: 'secret' },
           { client_id: 'd', action: 'delete' },
         )
         assert.equal(answer.status, 200, answer.text)
