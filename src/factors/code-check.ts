@@ -23,7 +23,12 @@ interface TypedCode {
 }
 
 type CodeResult =
-  | { readonly outcome: 'good'; readonly by: 'totp' | 'recovery' | 'bypass' }
+  | {
+      readonly outcome: 'good'
+      readonly by: 'totp' | 'recovery' | 'bypass'
+      /** Puts a recovery or bypass code back, where the sign-in cannot go on. */
+      readonly undo: () => Promise<void>
+    }
   | { readonly outcome: 'refused'; readonly reason: 'wrong' | 'locked' }
 
 /** Checks and consumes codes. The caller clears earlier failures when it signs the user in (`sessions.strengthen`). */
@@ -45,9 +50,12 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
 
   async function find({ zone }: RequestOrigin, { user, code, methods }: TypedCode) {
     const password = enteredOneTimePassword(code)
-    if (password === undefined) return recoveryCodes.use(zone.id, user.id, code)
+    if (password === undefined) {
+      const used = await recoveryCodes.use(zone.id, user.id, code)
+      return used && { by: used.kind, undo: () => store.factors.restoreCode(zone.id, user.id, used) }
+    }
     const isValid = methods.includes('totp') && (await oneTimePasswords.verify(zone.id, user.id, password))
-    return isValid ? 'totp' : undefined
+    return isValid ? ({ by: 'totp', undo: () => Promise.resolve() } as const) : undefined
   }
 
   async function check(from: RequestOrigin, typed: TypedCode): Promise<CodeResult> {
@@ -79,11 +87,11 @@ export function createCodeCheck(deps: CodeCheckDeps): CodeCheck {
     let isWrong = false
     try {
       if (isLocked(withoutAttempt(await store.events.failures(zone.id, user.id, since), now))) return refuse('locked')
-      const by = await find(from, typed)
-      isWrong = by === undefined
-      if (by === undefined) return refuse('wrong')
-      audit({ type: 'MfaAuthenticationSuccess', ...facts, data: by })
-      return { outcome: 'good', by }
+      const found = await find(from, typed)
+      isWrong = found === undefined
+      if (!found) return refuse('wrong')
+      audit({ type: 'MfaAuthenticationSuccess', ...facts, data: found.by })
+      return { outcome: 'good', ...found }
     } finally {
       // Also when it was not checked: neither a busy server nor a code that is right must lock accounts.
       if (!isWrong) await store.events.forgetFailure(zone.id, failure)

@@ -4,7 +4,7 @@ import { addSeconds } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
 import type { Vault } from '../base/secrets.ts'
-import type { FactorCodeKind } from '../model/users/passkey.ts'
+import type { UsedFactorCode } from '../store/factors/factor-store.ts'
 import type { Store } from '../store/store.ts'
 import { withoutSeparators } from './typed-code.ts'
 
@@ -18,8 +18,8 @@ export interface RecoveryCodes {
     userId: string,
     seconds: number,
   ): Promise<{ readonly code: string; readonly expiresAt: Date } | undefined>
-  /** Consumes the code; undefined if it is not valid. */
-  use(zoneId: string, userId: string, entered: string): Promise<FactorCodeKind | undefined>
+  /** Consumes the code; undefined if it is not valid. `FactorStore.restoreCode` puts it back. */
+  use(zoneId: string, userId: string, entered: string): Promise<UsedFactorCode | undefined>
 }
 
 /** Number of codes in a set. */

@@ -153,7 +153,8 @@ for (const kind of DATABASE_KINDS) {
         refreshToken = answer.json<{ refresh_token: string }>().refresh_token
         const [code = '', ...others] = recoveryCodes
         recoveryCodes = others
-        assert.equal(await createRecoveryCodes({ store, clock, random, vault }).use('svc', userId, code), 'recovery')
+        const used = await createRecoveryCodes({ store, clock, random, vault }).use('svc', userId, code)
+        assert.equal(used?.kind, 'recovery')
         const corp = await store.providers.findByOrigin('svc', 'corp')
         assert.equal(corp && openProviderSecrets(corp, vault).config['relyingPartySecret'], SECRET)
         const samlKey = (await store.zones.find('svc'))?.config.samlConfig?.keys?.['one']

@@ -16,6 +16,8 @@ type Proof =
       readonly factor: ProvenFactor
       /** False for a recovery code or an administrator's code. */
       readonly isOwnFactor: boolean
+      /** Makes a code usable again that has signed nobody in. */
+      readonly undo?: () => Promise<void>
     }
   | { readonly outcome: 'refused'; readonly problem: Problem }
 
@@ -60,7 +62,8 @@ export function createFactorProof(
     if (!task.isFirstStep) return wrong
     const result = await codeCheck(contextOf(request), { user, code: form.get('code') ?? '', methods: provable })
     if (result.outcome === 'good') {
-      return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: result.by === 'totp' }
+      const { by, undo } = result
+      return { outcome: 'proved', factor: { level: '2', amr: ['otp'] }, isOwnFactor: by === 'totp', undo }
     }
     // The password was right, so this does not reveal whether there is such an account.
     return result.reason === 'locked' ? { ...wrong, problem: (_, { errors }) => errors.account_locked } : wrong

@@ -135,7 +135,12 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
     )
     if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
     const continueUrl = await tasks.continueUrl(request, form)
-    const isSignedIn = await sessions.strengthen(request, reply, task.signedIn, proof.factor)
+    const isSignedIn = await sessions
+      .strengthen(request, reply, task.signedIn, proof.factor)
+      .catch(async (cause: unknown) => {
+        await proof.undo?.()
+        throw cause
+      })
     // Also where the session has ended meanwhile: the owner of the account must learn that the code is used up.
     if (!proof.isOwnFactor) await changes.reportCodeUsed(await ownerOf(request, task.signedIn, pages))
     if (!isSignedIn) return goTo(reply, '/login', urls)

@@ -1,9 +1,9 @@
 import type { FactorCodeKind } from '../../model/users/passkey.ts'
 import { statement } from '../database.ts'
 import type { Database } from '../database.ts'
-import type { FactorStore } from './factor-store.ts'
-import { timeOrNull } from '../rows.ts'
-import { FACTOR_CODE_COLUMNS, insertInto } from '../schema.ts'
+import type { FactorStore, UsedFactorCode } from './factor-store.ts'
+import { timeOrNull, withoutNulls } from '../rows.ts'
+import { FACTOR_CODE_COLUMNS, insertInto, list } from '../schema.ts'
 import type { FactorCodeRow } from '../schema.ts'
 import { HOLD_USER, OF_USER, REMOVE_CODES } from './factor-changes.ts'
 import type { UserKey } from './factor-changes.ts'
@@ -16,14 +16,17 @@ const CODES_LEFT = statement<
   `select kind, count(*) as count, max(created_at) as created_at, max(expires_at) as expires_at from factor_codes
    where ${OF_USER} and (expires_at is null or expires_at > :now) group by kind`,
 )
-const USE_CODE = statement<UserKey & { code_digest: string }, { kind: string; expires_at: number | null }>(
-  `delete from factor_codes where ${OF_USER} and code_digest = :code_digest returning kind, expires_at`,
+const USE_CODE = statement<UserKey & { code_digest: string }, FactorCodeRow>(
+  `delete from factor_codes where ${OF_USER} and code_digest = :code_digest returning ${list(FACTOR_CODE_COLUMNS)}`,
+)
+const NEWER_CODE = statement<UserKey & { kind: string; created_at: number }, { code_digest: string }>(
+  `select code_digest from factor_codes where ${OF_USER} and kind = :kind and created_at > :created_at limit 1`,
 )
 
 /** Implements the part of `FactorStore` for codes that stand in for a factor. */
 export function createFactorCodes(
   db: Database,
-): Pick<FactorStore, 'setCodes' | 'codesLeft' | 'useCode' | 'removeCodes'> {
+): Pick<FactorStore, 'setCodes' | 'codesLeft' | 'useCode' | 'restoreCode' | 'removeCodes'> {
   return {
     async setCodes(zoneId, userId, { kind, digests, createdAt, expiresAt }) {
       const key = { zone_id: zoneId, user_id: userId }
@@ -48,7 +51,21 @@ export function createFactorCodes(
     async useCode(zoneId, userId, digest, now) {
       const [row] = (await db.write(USE_CODE, { zone_id: zoneId, user_id: userId, code_digest: digest })).rows
       if (!row || (row.expires_at !== null && row.expires_at <= now.getTime())) return undefined
-      return row.kind as FactorCodeKind // written by setCodes
+      return withoutNulls<UsedFactorCode>({
+        kind: row.kind as FactorCodeKind, // written by setCodes
+        digest,
+        createdAt: new Date(row.created_at),
+        expiresAt: row.expires_at === null ? null : new Date(row.expires_at),
+      })
+    },
+    async restoreCode(zoneId, userId, { kind, digest, createdAt, expiresAt }) {
+      const key = { zone_id: zoneId, user_id: userId }
+      const code = { ...key, kind, created_at: createdAt.getTime() }
+      await db.transaction(async within => {
+        if ((await within.run(HOLD_USER, key)).rows.length === 0) return
+        if ((await within.run(NEWER_CODE, code)).rows.length > 0) return
+        await within.run(ADD_CODE, { ...code, code_digest: digest, expires_at: timeOrNull(expiresAt) })
+      })
     },
     async removeCodes(zoneId, userId, kind) {
       return (await db.write(REMOVE_CODES, { zone_id: zoneId, user_id: userId, kind })).changes > 0

@@ -25,8 +25,10 @@ export interface FactorStore {
   /** Takes the place of all codes of the kind. */
   setCodes(zoneId: string, userId: string, codes: NewFactorCodes): Promise<boolean>
   codesLeft(zoneId: string, userId: string, now: Date): Promise<FactorCodesLeft>
-  /** Deletes the code and returns its kind; undefined if it is unknown or expired. Of two concurrent uses one gets it. */
-  useCode(zoneId: string, userId: string, digest: string, now: Date): Promise<FactorCodeKind | undefined>
+  /** Deletes the code and returns it; undefined if it is unknown or expired. Of two concurrent uses one gets it. */
+  useCode(zoneId: string, userId: string, digest: string, now: Date): Promise<UsedFactorCode | undefined>
+  /** Puts back a code that was used in vain, unless newer ones have taken its place. */
+  restoreCode(zoneId: string, userId: string, code: UsedFactorCode): Promise<void>
   /** Deletes all codes of the kind. */
   removeCodes(zoneId: string, userId: string, kind: FactorCodeKind): Promise<boolean>
   /** Deletes every factor and every code; browsers no longer count as remembered. */
@@ -51,6 +53,14 @@ interface PasskeyUse {
   readonly isBackedUp: boolean
   readonly isUserVerified: boolean
   readonly at: Date
+}
+
+/** A code that was used. */
+export interface UsedFactorCode {
+  readonly kind: FactorCodeKind
+  readonly digest: string
+  readonly createdAt: Date
+  readonly expiresAt?: Date
 }
 
 /** A set of codes, as digests. */

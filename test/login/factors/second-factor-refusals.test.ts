@@ -494,6 +494,17 @@ for (const mode of MODES) {
       assert.equal((await server.mails()).length, before + 1)
     })
 
+    it('does not use up a recovery code where a busy server begins no session', async () => {
+      const browser = await signedIn(server)
+      const before = (await server.mails()).length
+      mock.method(server.store.sessions, 'replaceAndClear', () => Promise.reject(new TooManyHashes()))
+      const sent = { way: 'recovery', code: codes[0] ?? '' }
+      assert.equal((await prove(browser, sent)).status, 503)
+      mock.restoreAll()
+      assert.equal((await server.mails()).length, before)
+      assert.equal((await prove(browser, sent)).status, 302)
+    })
+
     it('does not remember the browser after a recovery code', async () => {
       const browser = await signedIn(server)
       assert.equal((await prove(browser, { way: 'recovery', code: codes[0] ?? '', remember: 'true' })).status, 302)
