@@ -19,7 +19,8 @@ type Proof =
       /** Makes a code usable again that has signed nobody in. */
       readonly undo?: () => Promise<void>
     }
-  | { readonly outcome: 'refused'; readonly problem: Problem }
+  /** `untried`: nothing was tried that could be wrong. */
+  | { readonly outcome: 'refused' | 'untried'; readonly problem: Problem }
 
 /** Verifies the form for the task; reports an attempt with a passkey to the audit trail. */
 type ProveFactor = (request: FastifyRequest, task: Task, form: Form) => Promise<Proof>
@@ -46,12 +47,13 @@ export function createFactorProof(
     const answer = form.get('credential')
     if (answer !== undefined) {
       const wrong = { outcome: 'refused', problem: texts => texts.prove.wrongPasskey } satisfies Proof
-      // The script sends nothing when the user cancelled, which is not an attempt.
-      if (answer === '') return { ...wrong, problem: (_, { login }) => login.passkeyUnused }
+      // The script sends nothing when the user cancelled.
+      if (answer === '') return { outcome: 'untried', problem: (_, { login }) => login.passkeyUnused }
       if (!provable.includes('passkey')) return wrong
       const result = await passkeys.authenticate(ceremonyOf(request, signedIn, urls), { answer, user })
       const reason = result.outcome === 'proved' ? undefined : result.reason
-      if (reason !== 'expired') report(request, signedIn, reason)
+      if (reason === 'expired') return { ...wrong, outcome: 'untried' }
+      report(request, signedIn, reason)
       return result.outcome === 'proved' ? { outcome: 'proved', factor: result, isOwnFactor: true } : wrong
     }
     const isRecovery = form.get('way') === 'recovery'

@@ -133,7 +133,7 @@ export function secondFactorHandlers(on: On<FactorPage>, deps: LoginDeps, factor
     const proof = await limitedSignIn(limits, { from: contextOf(request), userName: user.userName }, () =>
       prove(request, task, form),
     )
-    if (proof.outcome === 'refused') return show(request, reply, { task, form, problem: proof.problem })
+    if (proof.outcome !== 'proved') return show(request, reply, { task, form, problem: proof.problem })
     const continueUrl = await tasks.continueUrl(request, form)
     const isSignedIn = await sessions
       .strengthen(request, reply, task.signedIn, proof.factor)

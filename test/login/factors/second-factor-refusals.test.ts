@@ -204,6 +204,13 @@ for (const mode of MODES) {
         await server.store.providers.update('svc', provider)
         server.clock.advance(60)
       })
+
+      it('but not cancelled requests for a passkey, which are none', async () => {
+        const browser = await signedIn(server)
+        const statuses = new Set<number>()
+        for (let time = 0; time < 101; time += 1) statuses.add((await prove(browser, { credential: '' })).status)
+        assert.deepEqual([...statuses], [422])
+      })
     })
 
     describe('accepts codes', () => {
