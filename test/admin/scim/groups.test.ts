@@ -175,6 +175,15 @@ for (const mode of MODES) {
       const added = patchOf({ op: 'add', path: 'members', value: references(2, 3, 0) })
       assert.equal((await scim.send('PATCH', path, { body: added })).status, 204)
       assert.deepEqual(await membersOf(id), sorted(0, 1, 2, 3))
+      const removed = patchOf(
+        { op: 'add', path: 'members', value: references(0) },
+        { op: 'remove', path: `members[value eq "${ids[0]}"]` },
+      )
+      assert.equal((await scim.send('PATCH', path, { body: removed })).status, 204)
+      assert.deepEqual(await membersOf(id), sorted(1, 2, 3))
+      const known = patchOf({ op: 'add', path: 'members', value: references(1) })
+      const { version } = (await scim.send('GET', path)).json<GroupResource>().meta
+      assert.equal((await scim.send('PATCH', path, { body: known })).headers['etag'], version)
     })
 
     it('return member names, or no members, if requested', async () => {

@@ -3,6 +3,7 @@ import { isJsonRecord } from '../../../base/json.ts'
 import type { Filter } from '../../../model/filters/filter.ts'
 import type { Names } from '../schemas/attribute.ts'
 import type { Operation } from './patch-operations.ts'
+import { idOf } from '../requests/multiple-values.ts'
 import { readTarget } from './patch-path.ts'
 
 /** The members to read before a PATCH. */
@@ -70,6 +71,6 @@ function idsIn(filter: Filter): readonly string[] | undefined {
 
 const idsOf = (value: unknown): readonly string[] =>
   [value].flat().flatMap(each => {
-    const id = isJsonRecord(each) ? each['value'] : undefined
+    const id = isJsonRecord(each) ? idOf(each) : undefined
     return typeof id === 'string' ? [id] : []
   })

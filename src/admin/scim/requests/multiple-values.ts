@@ -45,8 +45,12 @@ function keyFor(attribute: Attribute): (entry: unknown) => unknown {
 const textOf = (entry: unknown): string =>
   JSON.stringify(isJsonRecord(entry) ? Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1)) : entry)
 
-/** What identifies an entry of a list with ids: its id, or its address alone; a value that is no object stands for itself. */
-export const idOf = (entry: unknown): unknown => (isJsonRecord(entry) ? (entry['value'] ?? entry['$ref']) : entry)
+/** What identifies an entry of a list with ids, of which an address ends with it; a value that is no object stands for itself. */
+export function idOf(entry: unknown): unknown {
+  if (!isJsonRecord(entry)) return entry
+  const { value, $ref: address } = entry
+  return value ?? (typeof address === 'string' ? address.split('/').at(-1) : undefined)
+}
 
 /** Clears `primary` of all values except the preferred one, if there is one. */
 export const onlyPrimary = (list: readonly unknown[], preferred: unknown): readonly unknown[] =>
