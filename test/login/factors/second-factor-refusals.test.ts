@@ -13,6 +13,7 @@ import { createAuthenticator } from '../../support/authenticator.ts'
 import { createTestClock } from '../../support/clock.ts'
 import { hiddenFields, unescaped } from '../../support/forms.ts'
 import { MODES, userNamed } from '../../support/oauth.ts'
+import { givePasskey } from '../../support/passkeys.ts'
 import { appOf, codesOf, enrolApp, giveFactor, prove, setPolicy } from '../../support/second-factor.ts'
 import type { AuthenticatorApp } from '../../support/second-factor.ts'
 import type { Browser, TestServer } from '../../support/server.ts'
@@ -34,6 +35,8 @@ async function requestLevel({ store }: TestServer, { cookies }: Browser, level: 
   const query = new URLSearchParams({ ...APP_REQUEST, acr_values: level }).toString()
   await store.sessions.update('svc', id, { savedRequest: `/oauth/authorize?${query}` })
 }
+
+const optionsIn = (page: string): unknown => JSON.parse(unescaped(/data-options="([^"]*)"/.exec(page)?.[1] ?? 'null'))
 
 const statusesOf = (answers: readonly { readonly status: number }[]): readonly number[] =>
   answers.map(({ status }) => status).toSorted((a, b) => a - b)
@@ -210,6 +213,18 @@ for (const mode of MODES) {
         const statuses = new Set<number>()
         for (let time = 0; time < 101; time += 1) statuses.add((await prove(browser, { credential: '' })).status)
         assert.deepEqual([...statuses], [422])
+      })
+
+      it('but no passkey that comes too late', async () => {
+        const credential = await givePasskey(server, await userNamed(server, 'marissa'))
+        const browser = await signedIn(server)
+        const { text } = await browser.send('/second_factor')
+        const answer = createAuthenticator(new URL(BASE).origin).get(optionsIn(text), credential)
+        server.clock.advance(300)
+        const before = server.events.length
+        const form = { ...hiddenFields(text), credential: JSON.stringify(answer) }
+        assert.equal((await browser.send('/second_factor', { form })).status, 422)
+        assert.deepEqual(server.events.slice(before), [])
       })
     })
 
@@ -393,8 +408,7 @@ for (const mode of MODES) {
         await requestLevel(server, browser, 'phr')
         server.clock.advance(240)
         const { text } = await browser.send('/second_factor')
-        const options: unknown = JSON.parse(unescaped(/data-options="([^"]*)"/.exec(text)?.[1] ?? 'null'))
-        const { answer } = createAuthenticator(new URL(BASE).origin).create(options)
+        const { answer } = createAuthenticator(new URL(BASE).origin).create(optionsIn(text))
         server.clock.advance(61)
         const form = { ...hiddenFields(text), credential: JSON.stringify(answer) }
         const late = await browser.send('/second_factor/passkey', { form })
