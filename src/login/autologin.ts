@@ -16,6 +16,7 @@ import { isNavigation } from '../web/requests/navigation.ts'
 import { authorizationOf } from '../web/requests/plain-basic.ts'
 import { queryForm } from '../web/requests/query.ts'
 import { contextOf, originOf } from '../web/requests/request-context.ts'
+import type { SignedInUser } from '../web/sessions/current-session.ts'
 import type { LoginDeps } from './deps.ts'
 
 const PATH = '/autologin'
@@ -66,7 +67,7 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
     if (!isNavigation(request)) throw new PageError(403, AUTOLOGIN_REFUSALS.notInWindow)
     const signedIn = await sessions.signedIn(request)
     const keptUserId = behaviour.keepOtherSession ? signedIn?.user.id : undefined
-    const path = (await sessions.savedRequest(request))?.path
+    const path = await waitingPath(request, signedIn)
     const attempt = { code, clientId, keptUserId, from: originOf(request) }
     const result = await redeemAutologin(
       request.zone,
@@ -84,6 +85,13 @@ export function autologinEndpoints(app: FastifyInstance, deps: LoginDeps): void 
         return goOn(request, reply, path)
     }
   })
+
+  /** The request that waits for the sign-in: in a session it may have continued already. */
+  async function waitingPath(request: FastifyRequest, signedIn: SignedInUser | undefined): Promise<string | undefined> {
+    const saved = await sessions.savedRequest(request)
+    const waits = !signedIn || saved?.reauthenticate || (await signInDemands.open(request, signedIn)) !== undefined
+    return waits ? saved?.path : undefined
+  }
 
   async function goOn(request: FastifyRequest, reply: FastifyReply, path: string | undefined): Promise<FastifyReply> {
     const signedIn = await sessions.signedIn(request)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { TooManyHashes } from '../../src/base/passwords.ts'
 import { authorizeBootstrap, responseOf } from '../support/authorize.ts'
+import { hiddenFields } from '../support/forms.ts'
 import {
   changeClient,
   changeUser,
@@ -33,7 +34,7 @@ for (const mode of MODES) {
     before(async () => {
       const users = [
         ...authorizeBootstrap.users,
-        ...['late', 'unverified', 'guessed', 'changed', 'gone', 'doubted'].map(userName => ({
+        ...['late', 'unverified', 'guessed', 'changed', 'gone', 'doubted', 'renewed'].map(userName => ({
           userName,
           password: 'koala',
           emails: [{ value: `${userName}@example.org` }],
@@ -227,6 +228,20 @@ for (const mode of MODES) {
           await visit(browser, { code: await codeOf(), client_id: 'auto' })
         ).location()
         assert.deepEqual([pathname, searchParams.get('client_id')], ['/oauth/authorize', 'auto'])
+      })
+
+      it('does not repeat a request that continued after a new password', async () => {
+        await changeUser(server, 'renewed', { passwordChangeRequired: true })
+        const browser = server.browser()
+        await browser.signIn('renewed', 'koala')
+        await browser.send('/oauth/authorize', { query: AUTHORIZE })
+        const { text } = await browser.send('/force_password_change')
+        const typed = { password: 'three-lamps-and-a-boat', password_confirmation: 'three-lamps-and-a-boat' }
+        await browser.send('/force_password_change', { form: { ...hiddenFields(text), ...typed } })
+        const continued = await browser.send('/force_password_change_completed')
+        assert.equal(continued.location().pathname, '/oauth/authorize')
+        const code = await codeOf('renewed', typed.password)
+        assert.equal((await visit(browser, { code, client_id: 'auto' })).location().pathname, '/home')
       })
 
       it('redirects to a pending password change', async () => {
