@@ -186,6 +186,7 @@ export function factorCases({ store, newZone }: Lent): void {
     it('are used once, by their user, until they expire or are replaced', async () => {
       const [z, other] = [await zoneWithUser(), await zoneWithUser()]
       const { factors } = store()
+      await factors.addPasskey(z, passkey(), 20)
       assert.equal(await factors.setCodes(z, 'nobody', codes('recovery', ['a'])), false)
       assert.equal(await factors.setCodes(z, 'u1', codes('recovery', ['a', 'b', 'c'])), true)
       assert.equal(await factors.setCodes(z, 'u1', codes('bypass', ['x'], at(100))), true)
@@ -206,10 +207,15 @@ export function factorCases({ store, newZone }: Lent): void {
       await factors.setCodes(z, 'u1', { ...codes('recovery', ['b', 'c']), createdAt: at(2) })
       await factors.restoreCode(z, 'u1', once)
       assert.equal(await factors.useCode(z, 'u1', 'a', at(5)), undefined, 'replaced')
+      const last = await factors.useCode(z, 'u1', 'c', at(5))
+      assert.ok(last)
       assert.equal(await factors.useCode(z, 'u1', 'x', at(100)), undefined, 'expired')
       await factors.setCodes(z, 'u1', codes('recovery', ['d']))
       assert.equal(await factors.useCode(z, 'u1', 'b', at(5)), undefined)
       assert.deepEqual(await factors.codesLeft(z, 'u1', at(5)), { recovery: 1, recoveryCreatedAt: at(1) })
+      await factors.reset(z, 'u1')
+      await factors.restoreCode(z, 'u1', last)
+      assert.equal(await factors.useCode(z, 'u1', 'c', at(5)), undefined, 'reset')
     })
 
     it('for recovery are deleted with the last factor, those for bypass are not', async () => {

@@ -1,8 +1,9 @@
 import type { FactorCodeKind } from '../../model/users/passkey.ts'
+import type { UserFactors } from '../../records/user.ts'
 import { statement } from '../database.ts'
 import type { Database } from '../database.ts'
 import type { FactorStore, UsedFactorCode } from './factor-store.ts'
-import { timeOrNull, withoutNulls } from '../rows.ts'
+import { fromJson, timeOrNull, withoutNulls } from '../rows.ts'
 import { FACTOR_CODE_COLUMNS, insertInto, list } from '../schema.ts'
 import type { FactorCodeRow } from '../schema.ts'
 import { HOLD_USER, OF_USER, REMOVE_CODES } from './factor-changes.ts'
@@ -62,7 +63,10 @@ export function createFactorCodes(
       const key = { zone_id: zoneId, user_id: userId }
       const code = { ...key, kind, created_at: createdAt.getTime() }
       await db.transaction(async within => {
-        if ((await within.run(HOLD_USER, key)).rows.length === 0) return
+        const [held] = (await within.run(HOLD_USER, key)).rows
+        const methods = held?.factors == null ? [] : fromJson<UserFactors>(held.factors).methods
+        // Gone as well: recovery codes go with the last factor.
+        if (!held || (kind === 'recovery' && methods.length === 0)) return
         if ((await within.run(NEWER_CODE, code)).rows.length > 0) return
         await within.run(ADD_CODE, { ...code, code_digest: digest, expires_at: timeOrNull(expiresAt) })
       })
