@@ -27,7 +27,7 @@ export interface FactorStore {
   codesLeft(zoneId: string, userId: string, now: Date): Promise<FactorCodesLeft>
   /** Deletes the code and returns it; undefined if it is unknown or expired. Of two concurrent uses one gets it. */
   useCode(zoneId: string, userId: string, digest: string, now: Date): Promise<UsedFactorCode | undefined>
-  /** Puts back a code that was used in vain, unless newer ones have taken its place. */
+  /** Puts back a code that was used in vain, unless newer ones have taken its place, or it would be gone with the last factor. */
   restoreCode(zoneId: string, userId: string, code: UsedFactorCode): Promise<void>
   /** Deletes all codes of the kind. */
   removeCodes(zoneId: string, userId: string, kind: FactorCodeKind): Promise<boolean>
