@@ -251,7 +251,7 @@ describe('Malformed requests', { concurrency: 4 }, () => {
     {
       name: 'a body declared as compressed',
       bytes: post('grant_type=password').replace('Content-Type', 'Content-Encoding: gzip\r\nContent-Type'),
-      statuses: [401],
+      statuses: [415],
     },
     {
       name: 'credentials that are not Base64',

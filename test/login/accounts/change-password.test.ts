@@ -83,7 +83,7 @@ for (const mode of MODES) {
       assert.equal(pathname + search, mode === 'uaa' ? '/profile' : '/profile?success_message_code=password.changed')
       const profile = await browser.send(pathname + search)
       assert.equal(profile.status, 200)
-      for (const words of [/Changed <time[^>]*>just now</, /<p>Your password is changed\.<\/p>/]) {
+      for (const words of [/Set <time[^>]*>just now</, /<p>Your password is changed\.<\/p>/]) {
         assert.equal(words.test(profile.text), mode === 'standard', 'the change is confirmed')
       }
       assert.equal((await other.send('/profile')).status, 302)
