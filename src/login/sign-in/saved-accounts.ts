@@ -5,7 +5,7 @@ import { isJsonRecord, parseJson } from '../../base/json.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { AddressedZone } from '../../model/request.ts'
-import { cookieNameIn, cookiesNamed, setCookie } from '../../web/sessions/cookies.ts'
+import { cookieNameIn, cookiesNamed, MAX_EXPIRED, setCookie } from '../../web/sessions/cookies.ts'
 import { signInCookie } from './sign-in-cookie.ts'
 
 /** A remembered account; members have the names used in the cookie. */
@@ -34,8 +34,6 @@ const YEAR_SECONDS = 31_536_000
 const MAX_ACCOUNTS = 10
 const MAX_VALUE_LENGTH = 800
 const MAX_NAME_LENGTH = 255
-/** Anyone on the host can plant cookies, and each that is expired adds a header; the next response expires more. */
-const MAX_EXPIRED = 20
 /** Ids become names of cookies and ids of forms. */
 const USABLE_ID = /^[A-Za-z0-9_-]{1,64}$/
 

@@ -53,8 +53,8 @@ export const toExternalGroup = (row: ExternalGroupRow): ExternalGroup =>
   })
 
 // Lists are padded to one of these sizes by repeating an item, so that few prepared statements suffice. The longest are planned
-// each time: PostgreSQL keeps the plan of a prepared statement, and with one from when a zone had a few users, 20,000 members were
-// added in half a minute.
+// each time: PostgreSQL keeps the plan of a prepared statement, and with one from when a zone had a few users, it took half a
+// minute to add 20,000 members.
 const LIST_SIZES = [4, 16, 64] as const
 /** A longer list is split into several statements. */
 const MAX_LIST_SIZE = 64

@@ -5,6 +5,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ZoneAddress } from '../../model/urls.ts'
 import { pathNameOf } from '../../model/urls.ts'
 
+/** Cookies that a response expires at most: anyone on the host can plant some, and each adds a header. The next expires more. */
+export const MAX_EXPIRED = 20
+
 /** The attributes of a cookie (RFC 6265bis §4.1.2). */
 export type CookieAttributes = Omit<SetCookie, 'name' | 'value'>
 

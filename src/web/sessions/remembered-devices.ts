@@ -12,7 +12,7 @@ import type { Service } from '../../model/service.ts'
 import type { Urls } from '../../model/urls.ts'
 import type { User } from '../../model/users/user.ts'
 import type { CookieAttributes } from './cookies.ts'
-import { cookieOf, cookiesNamed, setCookie } from './cookies.ts'
+import { cookieOf, cookiesNamed, MAX_EXPIRED, setCookie } from './cookies.ts'
 import { guardedName } from './session-cookies.ts'
 
 /** Browsers that need no second factor for a while. */
@@ -28,8 +28,6 @@ export interface RememberedDevices {
 const DAY_SECONDS = 86_400
 /** Users of one browser. Many cookies would exceed the size of a request head, and nobody could sign in any more. */
 const MAX_USERS = 20
-/** Anyone on the host can plant cookies, and each that is expired adds a header. */
-const MAX_EXPIRED = 20
 /** What stands for the user in the name of a cookie. A name that others gave one may be none that can be written. */
 const LABEL = /^[\w-]{12}$/
 
