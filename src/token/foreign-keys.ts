@@ -91,7 +91,7 @@ interface KeySet {
   readonly thumbprints: ReadonlySet<string>
 }
 
-/** One instance serves all zones: a URL has the same content for all of them. */
+/** One instance serves all zones. */
 export function createForeignKeys({
   outbound,
   clock,

@@ -1,6 +1,6 @@
 // JSON documents that other servers publish at a URL, such as JWK sets: cached for the publisher's `max-age`, fetched once for
-// concurrent callers and at most every 30 seconds (once more for what a document lacks), and used for an hour when they cannot be
-// refreshed. Does not know their contents.
+// concurrent callers of a zone and at most every 30 seconds (once more for what a document lacks), and used for an hour when they
+// cannot be refreshed. Does not know their contents.
 import { freshSeconds } from '../base/cache-control.ts'
 import { isWithin } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
@@ -44,13 +44,15 @@ const FRESH_SECONDS = { min: 5 * 60, usual: 10 * 60, max: 24 * 60 * 60 } as cons
 /** How long a document is used after it could not be refreshed. */
 const STALE_SECONDS = 60 * 60
 /** Documents of all zones; the administrators of one, and those who register clients in it, displace only their own. */
-const MAX_DOCUMENTS = 500
+const MAX_DOCUMENTS = 5000
 
-/** The cached state of a URL. */
+/**
+ * The cached state of a URL in a zone. Zones share none: their administrators can use up what a zone has for requests, so that
+ * they fail.
+ */
 interface Published<T> {
   document: T | undefined
-  /** The zone that has met the URL first. */
-  readonly owner: string
+  readonly zoneId: string
   /** When the document was fetched, and for how long it is not fetched again unless it lacks what is wanted. */
   fetchedAt: Date | undefined
   freshSeconds: number
@@ -98,7 +100,7 @@ export function createPublishedDocuments<T>({
       if (!(error instanceof OutboundError || error instanceof UnusableDocument)) throw error
       entry.failure = error.message
     } finally {
-      published.set(uri, entry.owner, entry) // its size has changed
+      published.set(keyOf(entry.zoneId, uri), entry.zoneId, entry) // its size has changed
     }
   }
 
@@ -117,15 +119,17 @@ export function createPublishedDocuments<T>({
     if (!entry.pending && !mayFetch(entry, isLacking)) return
     const fetchOnce = (): Promise<void> =>
       (entry.pending ??= fetchInto(entry, address).finally(() => (entry.pending = undefined)))
-    await waiting(address.share?.zoneId ?? '', fetchOnce)
+    await waiting(entry.zoneId, fetchOnce)
   }
 
   function entryOf({ uri, share }: DocumentAddress): Published<T> {
-    const known = published.get(uri)
+    const zoneId = share?.zoneId ?? ''
+    const key = keyOf(zoneId, uri)
+    const known = published.get(key)
     if (known) return known
     const unknown: Published<T> = {
       document: undefined,
-      owner: share?.zoneId ?? '',
+      zoneId,
       fetchedAt: undefined,
       freshSeconds: 0,
       triedAt: undefined,
@@ -133,7 +137,7 @@ export function createPublishedDocuments<T>({
       failure: undefined,
       pending: undefined,
     }
-    published.set(uri, unknown.owner, unknown)
+    published.set(key, zoneId, unknown)
     return unknown
   }
 
@@ -154,3 +158,5 @@ export function createPublishedDocuments<T>({
     },
   }
 }
+
+const keyOf = (zoneId: string, uri: string): string => JSON.stringify([zoneId, uri])

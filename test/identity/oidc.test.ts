@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
-import type { Outbound } from '../../src/base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../src/base/outbound.ts'
 import { behaviourOf } from '../../src/model/compatibility.ts'
 import type { CompatibilityMode } from '../../src/model/compatibility.ts'
 import type { ExternalUser } from '../../src/identity/source.ts'
@@ -334,13 +334,13 @@ describe('createOidcSettings', () => {
   })
   const DOCUMENT = { issuer: 'i', token_endpoint: 't', jwks_uri: 'k' }
 
-  function upstream(answer: () => unknown) {
+  function upstream(answer: (share: OutboundShare | undefined) => unknown) {
     const asked: string[] = []
     const outbound: Outbound = {
       fetch: () => Promise.reject(new Error('not asked for')),
-      getJson(url) {
+      async getJson(url, share) {
         asked.push(url)
-        return Promise.resolve().then(() => ({ value: answer(), headers: new Headers() }))
+        return { value: await answer(share), headers: new Headers() }
       },
     }
     const settings = createOidcSettings({ outbound, clock })
@@ -376,6 +376,21 @@ describe('createOidcSettings', () => {
     isBusy = false
     assert.equal((await settingsOf(corp)).issuer, 'i')
     assert.equal(asked.length, 2)
+  })
+
+  it('reads the document for each zone: one whose requests fail delays and refuses nobody in another', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const { settingsOf } = upstream(share => {
+      if (share?.zoneId === 'waits') return promise
+      if (share?.zoneId === 'fails') throw new OutboundError('timeout', 'https://corp.example: no complete response')
+      return DOCUMENT
+    })
+    const issuerIn = async (zoneId: string) => (await settingsOf({ ...provider({ discoveryUrl: 'd' }), zoneId })).issuer
+    const waiting = issuerIn('waits')
+    assert.equal(await issuerIn('fails'), undefined)
+    assert.equal(await issuerIn('works'), 'i')
+    resolve(DOCUMENT)
+    assert.equal(await waiting, 'i')
   })
 
   it('does not fetch the document if the record has every setting', async () => {

@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { CompactSign, compactVerify } from 'jose'
-import type { Outbound } from '../../src/base/outbound.ts'
+import type { Outbound, OutboundShare } from '../../src/base/outbound.ts'
 import { OutboundBusy, OutboundError } from '../../src/base/outbound.ts'
 import type { ForeignKeys } from '../../src/token/foreign-keys.ts'
 import { createVerifications } from '../../src/token/verifications.ts'
@@ -44,14 +44,17 @@ const PAIRS: Readonly<Record<string, Name>> = {
 }
 
 /** JWKS documents of another server; `answers` returns the response to each fetch. */
-function jwksServer(answers: () => unknown, headers: Readonly<Record<string, string>> = {}) {
+function jwksServer(
+  answers: (share: OutboundShare | undefined) => unknown,
+  headers: Readonly<Record<string, string>> = {},
+) {
   const clock = createTestClock()
   const fetched: string[] = []
   const outbound: Outbound = {
     fetch: () => assert.fail('only documents are fetched'),
-    async getJson(address) {
+    async getJson(address, share) {
       fetched.push(address)
-      return { value: await answers(), headers: new Headers(headers) }
+      return { value: await answers(share), headers: new Headers(headers) }
     },
   }
   return { clock, fetched, keys: createForeignKeys({ outbound, clock, verifications: createVerifications() }) }
@@ -183,6 +186,7 @@ describe('Inline JWKS', () => {
 
 describe('JWKS at a URL', () => {
   const uri = 'https://a.example/keys'
+  const MAX_DOCUMENTS = 5000
   const a = jwkOf('rsa', { kid: 'a' })
   const b = jwkOf('other', { kid: 'b' })
   const wanted = (kid: string) => ({ alg: 'RS256', kid })
@@ -209,6 +213,23 @@ describe('JWKS at a URL', () => {
     await refused
     for (const key of await Promise.all(waiting)) assert.ok(isSame(key, 'rsa'))
     assert.ok(isSame(await find(keys, 'a'), 'rsa'))
+  })
+
+  it('is fetched by each zone on its own: one whose requests fail delays and refuses nobody in another', async () => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const { keys } = jwksServer(share => {
+      if (share?.zoneId === 'waits') return promise
+      if (share?.zoneId === 'fails')
+        throw new OutboundError('timeout', 'https://a.example: no complete response in time')
+      return { keys: [a] }
+    })
+    const findIn = (zoneId: string) =>
+      keys.find({ jwksUri: uri, share: { zoneId, purpose: 'background' } }, { alg: 'RS256', kid: 'a' })
+    const waiting = findIn('waits')
+    await assert.rejects(findIn('fails'), { message: /no complete response/ })
+    assert.ok(isSame(await findIn('works'), 'rsa'))
+    resolve({ keys: [a] })
+    assert.ok(isSame(await waiting, 'rsa'))
   })
 
   it('causes OutboundBusy if no slot is free, unless the key is cached', async () => {
@@ -386,12 +407,12 @@ describe('JWKS at a URL', () => {
   it('is evicted from a bounded cache', async () => {
     const { keys, fetched } = jwksServer(() => ({ keys: [a] }))
     const at = (number: number) => keys.find({ jwksUri: `https://a.example/${number}` }, wanted('a'))
-    for (let number = 0; number <= 500; number += 1) await at(number)
-    assert.equal(fetched.length, 501)
-    await at(500)
-    assert.equal(fetched.length, 501)
+    for (let number = 0; number <= MAX_DOCUMENTS; number += 1) await at(number)
+    assert.equal(fetched.length, MAX_DOCUMENTS + 1)
+    await at(MAX_DOCUMENTS)
+    assert.equal(fetched.length, MAX_DOCUMENTS + 1)
     await at(0)
-    assert.equal(fetched.length, 502)
+    assert.equal(fetched.length, MAX_DOCUMENTS + 2)
   })
 
   it('is evicted first from the zone with the most documents', async () => {
@@ -402,7 +423,7 @@ describe('JWKS at a URL', () => {
         wanted('a'),
       )
     await at('victim', 0)
-    for (let number = 0; number < 600; number += 1) await at('greedy', number)
+    for (let number = 0; number < MAX_DOCUMENTS + 100; number += 1) await at('greedy', number)
     fetched.length = 0
     await at('victim', 0)
     assert.deepEqual(fetched, [])

@@ -91,7 +91,8 @@ export function createOidcSettings(deps: { outbound: Outbound; clock: Clock }): 
   }
 
   const sourceOf = ({ zoneId }: IdentityProvider, url: string): Source<Document> => ({
-    key: url,
+    // By zone: administrators can use up what their zone has for requests, so that they fail.
+    key: JSON.stringify([zoneId, url]),
     zoneId,
     get: share => getDocument(url, share),
   })
