@@ -31,6 +31,9 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** See `refusesRepeated`. */
+export type Repeated = 'every field' | 'all but targets'
+
 /** Ways of client authentication besides an `Authorization: Basic` header. */
 type Credential = 'form' | 'bearer' | 'none'
 
@@ -44,8 +47,8 @@ export interface Operation {
   readonly query?: Fields
   readonly headers?: Fields
   readonly form?: Fields
-  /** Whether no field may be repeated, known or not, apart from `resource` and `audience`. */
-  readonly refusesRepeated?: boolean
+  /** Which fields must not be repeated, whether known or not. Targets are `resource` and `audience`. */
+  readonly refusesRepeated?: Repeated | undefined
   /** The schema of the JSON body, with a valid example. */
   readonly json?: { readonly schema: Schema; readonly example: unknown }
   /** What a bare string in the body is, with an example. */
@@ -171,7 +174,7 @@ export const redirect = (about: string): Answer => empty(about)
 export const queryFlag: Schema = oneOf(['true', 'false', 'on', 'off', 'yes', 'no', '1', '0'])
 
 /** A string that the database can store: without NUL. */
-const WITHOUT_NUL = '^[^\\u0000]*$'
+export const WITHOUT_NUL = '^[^\\u0000]*$'
 
 /**
  * The schema of a request body, in which no string may contain NUL. `kept`: unknown members are stored, so the rule

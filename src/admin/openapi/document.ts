@@ -15,7 +15,7 @@ import { emailArea } from './admin/email.ts'
 import { passwordsArea } from './admin/passwords.ts'
 import { groupsArea } from './admin/groups.ts'
 import type { Area, Facts, Field, Fields, Operation, Schema } from './description.ts'
-import { KEPT, may, open, repeatable, sent, text } from './description.ts'
+import { KEPT, WITHOUT_NUL, may, open, repeatable, sent, text } from './description.ts'
 import { loginArea } from './login/login.ts'
 import { oauthArea } from './oauth/oauth.ts'
 import { providersArea } from './admin/providers.ts'
@@ -133,7 +133,7 @@ function documentObject(documented: readonly DescribedArea[], areas: readonly Ar
     for (const described of operations) {
       const { route, path, method, answers } = described
       const item = (paths[path] ??= isOutside(route.url, urls) ? { servers: [{ url: originOf(urls) }] } : {})
-      item[method.toLowerCase()] = operationObject(described, name)
+      item[method.toLowerCase()] = operationObject(described, name, deps)
       for (const [status, answer] of Object.entries(answers)) {
         if (answer.shared === undefined) continue
         responses[sharedName(answer.shared, route)] ??= responseObject(answer, status, route)
@@ -177,15 +177,16 @@ function templateOf(url: string, urls: Urls, { wildcard = 'rest' }: Operation): 
   return path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, `{${wildcard}}`)
 }
 
-function operationObject({ method, path, route, operation, answers }: DescribedOperation, area: string): Schema {
+function operationObject(described: DescribedOperation, area: string, { behaviour }: Facts): Schema {
+  const { method, path, route, operation, answers } = described
   const { summary, about, form, json, bare } = operation
   const { access, body } = route
   const isForm = body === 'form or json' || takesForm({ ...(body && { body }) })
   const acrossZones = access.by === 'bearer' && access.acrossZones === true
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => [
-    name,
-    operation.path?.[name] ?? { about: 'Path segment.', schema: text, required: true },
-  ])
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']): [string, Field] => {
+    const field = operation.path?.[name] ?? { about: 'Path segment.', schema: text, required: true }
+    return [name, behaviour.plainSemicolons ? field : { ...field, schema: { pattern: NO_SEMICOLON, ...field.schema } }]
+  })
   const parameters = [
     ...parametersOf(Object.fromEntries(inPath), 'path'),
     ...parametersOf(operation.query, 'query'),
@@ -229,6 +230,9 @@ function operationObject({ method, path, route, operation, answers }: DescribedO
   }
 }
 
+/** UAA refuses a semicolon in a path (row P4); NUL is refused everywhere. */
+const NO_SEMICOLON = '^[^\\u0000;]*$'
+
 /** The headers with which an administrator selects another zone. */
 export const ZONE_HEADERS: Fields = {
   'X-Identity-Zone-Id': may('Id of the zone to act in, for administrators of the default zone.'),
@@ -252,10 +256,9 @@ const formSchema = (form: Fields, { refusesRepeated }: Operation): Schema => ({
     ),
     Object.keys(form).filter(name => form[name]?.required),
   ),
-  ...(refusesRepeated && {
-    patternProperties: { '^(?:resource|audience)$': repeatable },
-    additionalProperties: text,
-  }),
+  ...(refusesRepeated === 'all but targets' && { patternProperties: { '^(?:resource|audience)$': sent(repeatable) } }),
+  additionalProperties: sent(refusesRepeated === undefined ? repeatable : text),
+  propertyNames: { pattern: WITHOUT_NUL },
 })
 
 const operationIdOf = (method: string, path: string): string =>

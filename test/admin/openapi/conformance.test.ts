@@ -318,26 +318,56 @@ for (const [offset, mode] of MODES.entries()) {
       }
     })
 
-    it('agree on repeated form fields', async () => {
-      for (const path of [
-        '/oauth/token',
-        '/introspect',
-        '/check_token',
-        '/oauth/revoke',
-        '/oauth/device_authorization',
-        '/oauth/par',
-      ]) {
-        const place = placesOf(api).find(each => each.path === path && each.method === 'POST')
-        const schema = place?.operation.requestBody?.content['application/x-www-form-urlencoded']?.schema
-        assert.ok(schema, path)
-        const usual = { grant_type: 'client_credentials', token: 'x', response_type: 'code', client_id: 'app' }
-        const isValid = validatorOf(schema, api)({ ...usual, unknown: ['one', 'two'] })
-        const body = `${new URLSearchParams(usual).toString()}&unknown=one&unknown=two`
-        const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-        const { text } = await server.send(path, { method: 'POST', body, headers, basic: ['root', 'root-secret'] })
-        assert.equal(!text.includes('must not be repeated'), isValid, `${path}: ${text}`)
-        assert.equal(validatorOf(schema, api)({ ...usual, resource: ['https://a.example', 'https://b.example'] }), true)
+    it('agree on form fields that are unknown', async () => {
+      const problems: string[] = []
+      for (const { method, path, operation } of placesOf(api)) {
+        const schema = operation.requestBody?.content['application/x-www-form-urlencoded']?.schema
+        if (!schema) continue
+        const fieldSchemas = Object(schema['properties']) as Readonly<Record<string, Schema>>
+        const usual = Object.fromEntries(
+          [schema['required'] ?? []]
+            .flat()
+            .map(String)
+            .map(name => {
+              const [word = 'x'] = [fieldSchemas[name]?.['enum'] ?? []].flat().map(String)
+              return [name, word]
+            }),
+        )
+        const refused = async (query: string): Promise<boolean> => {
+          const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+          const body = `${new URLSearchParams(usual).toString()}&${query}`
+          const { status, text } = await server.send(path.replace('{entity}', 'latchkey'), {
+            method,
+            body,
+            headers,
+            basic: ['root', 'root-secret'],
+          })
+          return status === 400 && /must not be repeated|NUL/.test(text)
+        }
+        const isValid = validatorOf(schema, api)
+        const cases: readonly (readonly [fields: object, query: string])[] = [
+          [{ unknown: ['one', 'two'] }, 'unknown=one&unknown=two'],
+          [
+            { resource: ['https://a.example', 'https://b.example'] },
+            'resource=https://a.example&resource=https://b.example',
+          ],
+          [{ unknown: 'a\u0000b' }, 'unknown=a%00b'],
+          [{ unknown: ['a', 'a\u0000b'] }, 'unknown=a&unknown=a%00b'],
+          [{ 'un\u0000known': 'a' }, 'un%00known=a'],
+        ]
+        for (const [fields, query] of cases) {
+          if (isValid({ ...usual, ...fields }) === (await refused(query))) problems.push(`${method} ${path} ${query}`)
+        }
       }
+      assert.deepEqual(problems, [])
+    })
+
+    it('agree on a semicolon in a path', async () => {
+      const place = placesOf(api).find(each => each.method === 'GET' && each.path === '/Users/{id}')
+      const [{ schema } = assert.fail('no parameter')] = parametersIn(place?.operation ?? assert.fail(), 'path')
+      const { status } = await send('GET', '/Users/a%3Bb')
+      assert.equal(validatorOf(schema, api)('a;b'), status === 404)
+      assert.equal(validatorOf(schema, api)('a-b'), true)
     })
 
     it('agree on required and invalid members', async () => {

@@ -111,6 +111,7 @@ const signInOperations = (csrf: Fields, behaviour: Behaviour): Operations => ({
     about:
       'Opens no session. The token of an external login server (authority `oauth.login`) shows origin and id as well; with `source=login` it asserts the user without a password.',
     credentials: ['bearer', 'none'],
+    refusesRepeated: 'every field',
     form: {
       username: must('User name.'),
       password: may('Password; required unless `source` is `login`.'),
@@ -140,6 +141,7 @@ const signInOperations = (csrf: Fields, behaviour: Behaviour): Operations => ({
     about:
       'Checks the password. The code is valid for five minutes and works once, for the same client: at `GET /autologin`, or as `code` at `/oauth/authorize`. The body may also be JSON.',
     credentials: behaviour.assertionsEverywhere ? ['form'] : [],
+    refusesRepeated: 'every field',
     form: {
       username: must('User name.'),
       password: must('Password.'),

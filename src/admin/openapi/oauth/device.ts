@@ -23,7 +23,7 @@ export function deviceArea({ service, behaviour }: Facts): Area {
     operations: {
       'POST /oauth/device_authorization': {
         summary: 'Get codes for a device',
-        refusesRepeated: behaviour.refuseRepeated,
+        refusesRepeated: behaviour.refuseRepeated ? 'all but targets' : undefined,
         about: 'RFC 8628 §3.1. With `device_code` the device asks `/oauth/token` every `interval` seconds.',
         credentials: ['form', 'none'],
         form: {

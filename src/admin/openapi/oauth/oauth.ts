@@ -257,7 +257,7 @@ function approvalQuestion({ ownApprovalModel }: Facts['behaviour']): Schema {
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
   const { form: tokenFields = {} } = tokenOperation()
-  const { refuseRepeated: refusesRepeated } = facts.behaviour
+  const refusesRepeated = facts.behaviour.refuseRepeated ? 'all but targets' : undefined
   const entity = { entity: must('The SAML entity id of the zone.') }
   return {
     name: 'OAuth and OpenID Connect',

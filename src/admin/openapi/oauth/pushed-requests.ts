@@ -1,5 +1,5 @@
 // Pushed authorization requests (RFC 9126).
-import type { Fields, Operation } from '../description.ts'
+import type { Fields, Operation, Repeated } from '../description.ts'
 import { closed, json, may, text, whole } from '../description.ts'
 
 /** `/oauth/par`, with the fields of an authorization request and of client authentication. */
@@ -10,7 +10,7 @@ export function pushedRequestOperations({
 }: {
   readonly request: Fields
   readonly credentials: Fields
-  readonly refusesRepeated: boolean
+  readonly refusesRepeated: Repeated | undefined
 }): Readonly<Record<string, Operation>> {
   const fields = Object.entries(request).map(([name, field]) => [name, { ...field, required: false }] as const)
   return {

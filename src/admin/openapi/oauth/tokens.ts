@@ -79,7 +79,7 @@ const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ..
 
 /** Introspection, revocation and lists. */
 export function tokensArea(facts: Facts): Area {
-  const { refuseRepeated: refusesRepeated } = facts.behaviour
+  const refusesRepeated = facts.behaviour.refuseRepeated ? 'all but targets' : undefined
   const token = { token: must('The token.'), token_type_hint: may('The type of the token.') }
   const checked = { token: must('The token.'), scopes: may('Comma-separated scopes that the token must have.') }
   const check: Operation = {
