@@ -12,3 +12,14 @@ export class DirectoryError extends Error {
     this.failure = failure
   }
 }
+
+/** Reports a refusal that is not about the user as misconfiguration, naming the setting. */
+export async function asMisconfigured<T>(subject: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (cause) {
+    if (!(cause instanceof DirectoryError) || cause.failure === 'unreachable' || cause.failure === 'untrusted')
+      throw cause
+    throw new DirectoryError('misconfigured', `${subject}: ${cause.message}`)
+  }
+}

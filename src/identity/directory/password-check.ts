@@ -7,7 +7,7 @@ import { findGroups } from './groups.ts'
 import { loginNameOf } from './login-name.ts'
 import { dnValue, readFilter } from './names.ts'
 import type { DirectoryEntry, DirectorySession, KeepableSession } from './session.ts'
-import { DirectoryError } from './directory-error.ts'
+import { asMisconfigured, DirectoryError } from './directory-error.ts'
 import { openSession } from './session.ts'
 import type {
   DirectoryProfile,
@@ -174,15 +174,4 @@ async function findOne(
   // RFC 4513 §5.1.2: a bind with an empty name is anonymous. The library interprets a bare word as a SASL mechanism.
   if (!entry.dn.includes('=')) throw new DirectoryError('misconfigured', 'userSearchBase: the entry has no name')
   return entry
-}
-
-/** Reports a refused account or search base as misconfiguration, naming the setting. */
-async function asMisconfigured<T>(subject: string, work: Promise<T>): Promise<T> {
-  try {
-    return await work
-  } catch (cause) {
-    if (!(cause instanceof DirectoryError) || cause.failure === 'unreachable' || cause.failure === 'untrusted')
-      throw cause
-    throw new DirectoryError('misconfigured', `${subject}: ${cause.message}`)
-  }
 }

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net'
 import type { Client, Entry, Filter } from 'ldapts'
 import type { OpenConnection } from '../../base/outbound.ts'
-import { DirectoryError } from './directory-error.ts'
+import { asMisconfigured, DirectoryError } from './directory-error.ts'
 import { MessageStream } from './message-stream.ts'
 import type { DirectoryFailure } from './directory-error.ts'
 import type { DirectoryUrl } from '../../providers/directory-settings.ts'
@@ -83,7 +83,10 @@ export async function openSession(
   let socket = connection
   if (tls === 'start-tls') {
     const stream = new MessageStream(socket)
-    await translated(stream, () => clientOn(stream).exop(START_TLS))
+    await asMisconfigured(
+      'tlsConfiguration',
+      translated(stream, () => clientOn(stream).exop(START_TLS)),
+    )
     try {
       socket = stream.detach()
     } catch {

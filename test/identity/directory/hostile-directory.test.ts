@@ -448,7 +448,7 @@ describe('StartTLS', () => {
     const refuses: Answer = (socket, { id }) => void socket.write(message(id, result(0x78, 2)))
     assert.deepEqual(await ask(refuses, START), {
       outcome: 'misconfigured',
-      reason: 'responded with result code 2 (protocolError)',
+      reason: 'tlsConfiguration: responded with result code 2 (protocolError)',
     })
     assert.ok(!directory?.received().includes('hush-hush'))
   })
