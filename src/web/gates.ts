@@ -17,7 +17,7 @@ import { bodyForm, takesForm } from './route.ts'
 import type { Access, RouteConfig } from './route.ts'
 import type { Sessions } from './sessions/session.ts'
 import { startOfZone } from './zones/zone.ts'
-import { refuseSwitch, requestedZoneOf } from './zones/zone-switch.ts'
+import { refuseZoneHeader, requestedZoneOf } from './zones/zone-switch.ts'
 import type { SignInDemands } from './sessions/sign-in-demands.ts'
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
@@ -89,7 +89,7 @@ export function createGates(deps: {
       }
       const start = startOfZone(request, urls)
       if (start !== undefined) return reply.redirect(start, 302)
-      if (access.by !== 'bearer' && requestedZoneOf(request)) throw refuseSwitch()
+      if (access.by !== 'bearer' && requestedZoneOf(request)) throw refuseZoneHeader()
       if (ownAccounts) await checkOwnAccounts(request)
       if (early) await gate(request, reply)
     }

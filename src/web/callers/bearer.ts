@@ -10,7 +10,7 @@ import type { Form } from '../requests/form.ts'
 import { queryForm, refuseRepeated } from '../requests/query.ts'
 import { bodyForm } from '../route.ts'
 import type { BearerDemand, Rights } from '../route.ts'
-import { refuseSwitch, requestedZoneOf } from '../zones/zone-switch.ts'
+import { refuseSwitch, refuseZoneHeader, requestedZoneOf } from '../zones/zone-switch.ts'
 import type { EnterZone } from '../zones/zone-switch.ts'
 
 /** Whether the request's token has one of the rights in the request's zone. */
@@ -105,7 +105,7 @@ export function createBearerGate(deps: {
       if (ownAccount && !actsAsOwner(request.zone, verified.client, behaviour)) {
         throw inRealm(new OAuthError('access_denied', 'The client may not use the account by its token alone'), service)
       }
-      if (requestedZone && !acrossZones) throw refuseSwitch()
+      if (requestedZone && !acrossZones) throw refuseZoneHeader()
       request.bearer = requestedZone ? await enterZone(request, requestedZone, verified) : verified
       if (self !== undefined && isSelf(request, self, behaviour)) return
       const { scopes, ofDefaultZone } = rights

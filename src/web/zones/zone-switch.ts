@@ -30,9 +30,16 @@ export function requestedZoneOf({ headers, zone }: FastifyRequest): RequestedZon
   return undefined
 }
 
-/** The 403 for naming a zone without the right to, or on a route that does not allow it. */
+/** The 403 for naming a zone without the right to. */
 export const refuseSwitch = (): OAuthError =>
   new OAuthError('access_denied', 'The caller is not authorized to switch to the identity zone')
+
+/** The 403 for naming a zone where no caller may: on some routes, and on requests that were not made to the default zone. */
+export const refuseZoneHeader = (): OAuthError =>
+  new OAuthError(
+    'access_denied',
+    'X-Identity-Zone-Id and X-Identity-Zone-Subdomain are not accepted here. Use the address of the zone instead',
+  )
 
 /** Moves a request into the requested zone. */
 export type EnterZone = (
@@ -59,7 +66,7 @@ export function createZoneSwitch({
     by === 'id' ? store.zones.find(value) : store.zones.findBySubdomain(value.toLowerCase())
 
   return async (request, requested, token) => {
-    if (request.zone.id !== service.name) throw refuseSwitch()
+    if (request.zone.id !== service.name) throw refuseZoneHeader()
     // Callers who administer no zone must not learn which zones exist.
     const maySwitch = token.scopes.some(scope => scope === service.scope('admin') || scope.startsWith('zones.'))
     if (!maySwitch) throw refuseSwitch()

@@ -186,6 +186,21 @@ describe('Zone switching header', () => {
     assert.equal((await server.token({ grant_type: 'client_credentials' }, token)).status, 403)
   })
 
+  it('is refused with the way to the zone where it is not accepted, and as a missing right elsewhere', async () => {
+    const atAddress = /X-Identity-Zone-Id.*address of the zone/
+    const ids = { bearer: tokens.get('root') ?? '', headers: byId('z1'), query: { filter: 'userName eq "x"' } }
+    const ofClient = { basic: ['root', 'secret'], headers: byId('z1') } as const
+    for (const refused of [
+      await server.send('/ids/Users', ids),
+      await server.token({ grant_type: 'client_credentials' }, ofClient),
+      await change('native', byId('z2'), 'one.localhost:8080'),
+    ]) {
+      assert.equal(refused.status, 403)
+      assert.match(String(refused.json()['error_description']), atAddress)
+    }
+    assert.doesNotMatch(String((await change('own', byId('z1'))).json()['error_description']), atAddress)
+  })
+
   it('is authorized before the body is read', async () => {
     const sent = { method: 'PUT', headers: { 'content-type': 'application/json' }, body: '{' }
     assert.equal((await server.send('/oauth/clients/target/clientjwt', sent)).status, 401)
