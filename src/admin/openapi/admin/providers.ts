@@ -132,10 +132,12 @@ export function providersArea({ service, behaviour }: Facts): Area {
         json: { schema: ref('ProviderTest'), example: { provider: DIRECTORY, credentials: CREDENTIALS } },
         answers: {
           200: json('The credentials are valid.', { const: 'ok' }),
-          400: refusal('The body is malformed, the record has another type, or it lacks a setting.'),
+          400: refusal(
+            'The body is malformed, the record has another type, or the directory cannot be used with it. The text names the setting that is wrong; why a directory cannot be reached is in the log.',
+          ),
           417: json('The credentials are wrong.', { const: 'bad credentials' }),
           422: INVALID,
-          500: json('The directory could not be used. The reason is in the log.', { const: 'check server logs' }),
+          500: json('Internal error. The reason is in the log.', { const: 'check server logs' }),
           503: refusal('Too many connections.'),
         },
       },
