@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { SignJWT } from 'jose'
 import { digest } from '../../src/base/secrets.ts'
+import { StoreBusy } from '../../src/store/store.ts'
 import { AUTO_REQUEST, authorize, authorizeBootstrap, requestOf } from '../support/authorize.ts'
 import { createTestClock } from '../support/clock.ts'
 import { hiddenFields, setCookies, unescaped } from '../support/forms.ts'
@@ -380,6 +381,23 @@ for (const mode of MODES) {
           assert.equal(request?.form.get('client_secret') ?? null, secret)
           assert.equal(request?.headers.authorization !== undefined, header)
           assert.equal(request?.form.has('code_verifier'), verifier)
+        })
+      }
+
+      for (const { area, name, call } of [
+        { area: 'sessions', name: 'findWithUser', call: 0 },
+        { area: 'assertions', name: 'use', call: 0 },
+        { area: 'providers', name: 'findByOrigin', call: 2 }, // after those for the fields and the path of the answer
+      ] as const) {
+        it(`can be loaded again where the database was busy at ${area}.${name}, before the state was used`, async t => {
+          const browser = server.browser()
+          const query = { code: 'c', state: (await leave(browser)).get('state') ?? '' }
+          const functions = server.store[area] as unknown as Record<string, () => Promise<never>> // of other types
+          const { mock } = t.mock.method(functions, name)
+          mock.mockImplementationOnce(() => Promise.reject(new StoreBusy('busy')), call)
+          assert.equal((await back(browser, query)).status, 503)
+          assert.equal((await back(browser, query)).headers['location'], START)
+          assert.equal((await back(browser, query)).status, failed(400), 'once')
         })
       }
 

@@ -111,6 +111,14 @@ export function createAttempts(deps: LoginParts): Attempts {
     return path === undefined ? sealed : { ...sealed, path }
   }
 
+  async function use(request: FastifyRequest, key: AttemptKey, { until, session }: Sealed): Promise<boolean> {
+    if (until <= clock.now().getTime()) return false
+    // Bound to the session too: a cookie planted by a sibling host belongs to another session.
+    if (session !== (await sessions.of(request))?.idDigest) return false
+    // Of two parallel callbacks exactly one succeeds.
+    return store.assertions.use(request.zone.id, digest(contextOf(request.zone, key)), new Date(until))
+  }
+
   return {
     async begin(request, reply, { origin, callback, provider, path, invitation, maxAge, hasMaxAge }) {
       const session = await sessions.of(request)
@@ -143,17 +151,11 @@ export function createAttempts(deps: LoginParts): Attempts {
     async take(request, reply, key) {
       const sealed = open(request, key)
       if (!sealed) return undefined
+      const attempt = await withPath(request, sealed)
+      const isFirst = await use(request, key, sealed)
+      // Last: until then the page can be loaded again, for example after the answer of a busy database.
       setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone, key.callback), maxAge: 0 })
-      if (sealed.until <= clock.now().getTime()) return undefined
-      // Bound to the session too: a cookie planted by a sibling host belongs to another session.
-      if (sealed.session !== (await sessions.of(request))?.idDigest) return undefined
-      // Of two parallel callbacks exactly one succeeds.
-      const isFirst = await store.assertions.use(
-        request.zone.id,
-        digest(contextOf(request.zone, key)),
-        new Date(sealed.until),
-      )
-      return isFirst ? withPath(request, sealed) : undefined
+      return isFirst ? attempt : undefined
     },
     async overtaken(request, key) {
       const sealed = open(request, key)

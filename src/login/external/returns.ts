@@ -88,10 +88,10 @@ export function createReturns(deps: ExternalDeps): Returns {
     const callback = answers?.path ?? callbackPath(origin)
     const state = form.get(shape.state)
     const key = isPlain(form, shape) && state ? { origin, state, callback } : undefined
+    const provider = await store.providers.findByOrigin(zone.id, origin)
     const attempt = key && (await attempts.take(request, reply, key))
     const overtaken = key && !attempt ? await attempts.overtaken(request, key) : undefined
     const redirectUri = urls.ofZone(zone) + (given.path ?? callback)
-    const provider = await store.providers.findByOrigin(zone.id, origin)
     // Not if the sign-in had to be for an invitation, or of now.
     if (overtaken && overtaken.attempt.invitation === undefined && overtaken.attempt.maxAge === undefined) {
       return continueSignedIn({ request, reply }, { given, overtaken, provider, shape, redirectUri })
