@@ -184,7 +184,7 @@ for (const mode of MODES) {
       isBusyPage(await server.browser().send('/login/external/found'))
     })
 
-    it('answer 503 on the callback if the token endpoint cannot be requested', async () => {
+    it('answer 503 on the callback if the token endpoint cannot be requested, also when it is loaded again', async () => {
       const sent = Array.from({ length: SIGN_IN_SLOTS + 1 }, async () => {
         const browser = server.browser()
         const { searchParams } = (await browser.send('/login/external/corp')).location()
@@ -195,6 +195,7 @@ for (const mode of MODES) {
       running.push(...others.map(({ browser, query }) => browser.send('/login/callback/corp', { query })))
       await host.arrived(BACKGROUND_SLOTS + SIGN_IN_SLOTS)
       const before = failures()
+      isBusyPage(await last.browser.send('/login/callback/corp', { query: last.query }))
       isBusyPage(await last.browser.send('/login/callback/corp', { query: last.query }))
       assert.deepEqual(failures(), before)
     })

@@ -61,6 +61,8 @@ export interface Attempts {
   wasSent(request: FastifyRequest, key: AttemptKey): boolean
   /** Consumes one; undefined if it is unknown to this browser's session, was already used, or has expired. */
   take(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<Attempt | undefined>
+  /** Makes one that was taken usable again, for a request that nothing came of. */
+  giveBack(request: FastifyRequest, reply: FastifyReply, key: AttemptKey): Promise<void>
   /**
    * One that this browser began before its user signed in, in another tab, so that its session has ended. It can sign nobody
    * in, but the user can continue with what it was for.
@@ -116,7 +118,7 @@ export function createAttempts(deps: LoginParts): Attempts {
     // Bound to the session too: a cookie planted by a sibling host belongs to another session.
     if (session !== (await sessions.of(request))?.idDigest) return false
     // Of two parallel callbacks exactly one succeeds.
-    return store.assertions.use(request.zone.id, digest(contextOf(request.zone, key)), new Date(until))
+    return store.assertions.use(request.zone.id, idOf(request.zone, key), new Date(until))
   }
 
   return {
@@ -157,6 +159,15 @@ export function createAttempts(deps: LoginParts): Attempts {
       setCookie(reply, nameFor(request.zone, key.state), '', { ...attributesIn(request.zone, key.callback), maxAge: 0 })
       return isFirst ? attempt : undefined
     },
+    async giveBack(request, reply, key) {
+      const { zone } = request
+      const name = nameFor(zone, key.state)
+      const [text, sealed] = [cookieOf(request, name), open(request, key)]
+      if (text === undefined || !sealed) return
+      await store.assertions.release(zone.id, idOf(zone, key))
+      const maxAge = Math.max(0, Math.floor((sealed.until - clock.now().getTime()) / 1000))
+      setCookie(reply, name, text, { ...attributesIn(zone, key.callback), maxAge })
+    },
     async overtaken(request, key) {
       const sealed = open(request, key)
       const signedIn = await sessions.signedIn(request)
@@ -171,6 +182,9 @@ export function createAttempts(deps: LoginParts): Attempts {
 /** What the cookie of an attempt is sealed for. */
 const contextOf = ({ id }: AddressedZone, { origin, state }: AttemptKey): string =>
   JSON.stringify(['sign-in attempt', id, origin, state])
+
+/** The id by which an attempt is used once. */
+const idOf = (zone: AddressedZone, key: AttemptKey): string => digest(contextOf(zone, key))
 
 /** The cookies of attempts: one for each place, of which a browser has a few, and one with the order of their use. */
 function createAttemptCookies({ service, urls, random }: Pick<LoginParts, 'service' | 'urls' | 'random'>) {

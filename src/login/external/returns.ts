@@ -3,6 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { mayBeLinked, openInvitation } from '../../accounts/accept-invitation.ts'
 import type { OpenInvitation } from '../../accounts/accept-invitation.ts'
+import { OutboundBusy } from '../../base/outbound/error.ts'
 import { digest } from '../../base/secrets.ts'
 import type { AnswerShape } from '../../identity/source.ts'
 import type { IdentityProvider } from '../../model/zones/identity-provider.ts'
@@ -96,7 +97,7 @@ export function createReturns(deps: ExternalDeps): Returns {
     if (overtaken && overtaken.attempt.invitation === undefined && overtaken.attempt.maxAge === undefined) {
       return continueSignedIn({ request, reply }, { given, overtaken, provider, shape, redirectUri })
     }
-    if (!attempt || !provider || attempt.provider !== fingerprint(provider)) {
+    if (!key || !attempt || !provider || attempt.provider !== fingerprint(provider)) {
       log.refusal(`sign-in at ${JSON.stringify(origin)}: ${given.lost?.() ?? 'no such attempt'}`)
       return fail(request, reply, { ...given, failure: LOST })
     }
@@ -106,9 +107,11 @@ export function createReturns(deps: ExternalDeps): Returns {
       return fail(request, reply, { ...given, failure: LOST })
     }
     const path = invitation ? undefined : (attempt.path ?? (await sessions.savedRequest(request))?.path)
-    return completions.complete(request, reply, {
-      given,
-      to: { provider, shape, redirectUri, attempt, invitation, path },
+    const to = { provider, shape, redirectUri, attempt, invitation, path }
+    return completions.complete(request, reply, { given, to }).catch(async (cause: unknown) => {
+      // The page says to try again in a few seconds: loaded again, it must not be that of another browser's sign-in.
+      if (cause instanceof OutboundBusy) await attempts.giveBack(request, reply, key)
+      throw cause
     })
   }
 
