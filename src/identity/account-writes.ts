@@ -41,7 +41,10 @@ export function createAccountWrites({ store, clock, random, aliases }: AccountWr
   /** Takes over what the provider says of the user now. */
   async function update(zone: Zone, user: User, externalUser: ExternalUserWithRoles): Promise<EnteredAccount> {
     const current = upToDate(user, externalUser)
-    if (current === user) return { outcome: 'entered', user }
+    if (current === user) {
+      await aliases?.follow(user) // where that failed at an earlier sign-in
+      return { outcome: 'entered', user }
+    }
     const changed = { ...current, version: user.version + 1, updatedAt: clock.now() }
     return withName(changed, user, async written => {
       await store.users.updateProfile(zone.id, written)

@@ -1,5 +1,6 @@
 // Copies of users in another zone (§10). One of the two zones is the default one, so changing a pair from the other zone
 // affects sign-in there and requires an administrator of the whole server.
+import { isDeepStrictEqual } from 'node:util'
 import type { Random } from '../base/random.ts'
 import type { Service } from '../model/service.ts'
 import type { TokenSettings } from '../model/zones/settings.ts'
@@ -137,6 +138,7 @@ export function createAliases({
       if (!copy) return
       // The account was read before the sign-in: both may have been deactivated since.
       const followed = mirrored({ ...user, active: copy.active }, copy)
+      if (isDeepStrictEqual({ ...followed, updatedAt: copy.updatedAt }, copy)) return
       await store.users.replace(copy.zoneId, copy, followed).catch((error: unknown) => {
         if (!(error instanceof AlreadyExists)) throw error // its zone has the name, or the external id
       })

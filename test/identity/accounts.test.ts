@@ -12,6 +12,7 @@ import type { User } from '../../src/model/users/user.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import { createAliases } from '../../src/users/aliases.ts'
 import { openStore } from '../../src/store/open.ts'
+import { StoreBusy } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { createTestClock } from '../support/clock.ts'
 import * as records from '../store/records.ts'
@@ -82,6 +83,25 @@ describe('createAccounts', () => {
       const copy = await store.users.find(other, 'there')
       assert.equal(copy?.email, aliasEntities ? 'pat@corp.example' : 'old@corp.example')
     }
+  })
+
+  it('updates at the next sign-in an alias that could not be updated, and only then', async t => {
+    const other = `${zone.id}-late`
+    const pair = { origin: 'corp', userName: 'sub-1', externalId: 'sub-1', email: 'old@corp.example' }
+    const here = records.user({ ...pair, zoneId: zone.id, id: `${zone.id}-here`, aliasId: 'late', aliasZoneId: other })
+    await store.users.insert(zone.id, here)
+    const there = records.user({ ...pair, zoneId: other, id: 'late', aliasId: here.id, aliasZoneId: zone.id })
+    await store.users.insert(other, there)
+    const random = createRandom()
+    const aliases = createAliases({ store, random, service: { name: zone.id }, settings: { aliasEntities: true } })
+    const following = createAccounts({ store, clock, random, behaviour: behaviourOf('standard'), aliases })
+    const signIn = () => following.enter(zone, provider(), { ...pat, userName: 'sub-1' })
+    const { mock } = t.mock.method(store.users, 'replace')
+    mock.mockImplementationOnce(() => Promise.reject(new StoreBusy('busy')))
+    await assert.rejects(signIn(), StoreBusy)
+    for (let time = 0; time < 2; time += 1) assert.equal((await signIn()).outcome, 'entered')
+    assert.equal((await store.users.find(other, 'late'))?.email, 'pat@corp.example')
+    assert.equal(mock.callCount(), 2)
   })
 
   it('links the alias of a pre-created account, and ends its sessions', async () => {
