@@ -2,6 +2,7 @@
 // user gets; does not know how the provider authenticated them. See
 // docs/decisions/0018-identifying-upstream-users.md.
 import { digest } from '../base/secrets.ts'
+import { beginningOf } from '../base/text/beginning.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
 import type { User } from '../model/users/user.ts'
@@ -32,6 +33,9 @@ export interface Accounts {
   /** Finds and updates the user's account; undefined if there is none. */
   find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined>
 }
+
+/** Characters, as of names that the APIs accept. */
+const MAX_NAME_LENGTH = 255
 
 const NOT_PRECREATED: ExternalRefusal = {
   outcome: 'refused',
@@ -72,7 +76,7 @@ export function createAccounts(deps: AccountWriteDeps & { readonly behaviour: Be
     const { userName: named } = externalUser
     // The second name is the same at the next attempt; the third cannot be taken by users who want to keep this one out.
     for (const suffix of ['', `-${digest(externalUser.externalId).slice(0, 8)}`, `-${deps.random.urlSafe(8)}`]) {
-      const userName = named + suffix
+      const userName = beginningOf(named, MAX_NAME_LENGTH - suffix.length) + suffix
       try {
         const isMade = await store.users.create(zone.id, { ...user, userName }, { maxUsers: maxUsersOf(zone) })
         return isMade ? { outcome: 'entered', user: { ...user, userName }, isNew: true } : ZONE_FULL

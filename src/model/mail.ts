@@ -1,4 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
+import { beginningOf } from '../base/text/beginning.ts'
 
 /** A mail that waits to be sent. */
 export interface WaitingMail {
@@ -57,8 +58,10 @@ function hasPlainDomain(text: string): boolean {
  * The address of an account whose provider names none, because every account has one. It is not a mailbox of the user:
  * whoever registers the domain would receive what is sent there.
  */
-export const placeholderAddress = (userName: string, origin: string): string =>
-  `${userName.replaceAll('@', '')}@user.from.${origin}.cf`
+export function placeholderAddress(userName: string, origin: string): string {
+  const domain = `@user.from.${origin}.cf`
+  return beginningOf(userName.replaceAll('@', ''), MAX_ADDRESS_LENGTH - domain.length) + domain
+}
 
 /** Whether it is an address as above, also of another server, or one of UAA's, whose domains cannot exist (RFC 2606 §2). */
 const isPlaceholder = (text: string): boolean => /@(?:user\.from\..+\.cf|.+\.invalid)$/is.test(text)

@@ -11,6 +11,7 @@ import type { IdentityProvider } from '../../src/model/zones/identity-provider.t
 import type { User } from '../../src/model/users/user.ts'
 import type { Zone } from '../../src/model/zones/zone.ts'
 import { createAliases } from '../../src/users/aliases.ts'
+import { checkLengths } from '../../src/users/rules.ts'
 import { openStore } from '../../src/store/open.ts'
 import { StoreBusy } from '../../src/store/store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -233,6 +234,17 @@ describe('createAccounts', () => {
     const renamed = await enter({ externalId: 'sub-3', userName: 'PAT', givenName: 'Q' })
     assert.deepEqual([renamed.userName, renamed.givenName], ['q', 'Q'])
     assert.equal((await enter()).id, first.id)
+  })
+
+  it('creates no account with a longer name or address than the APIs accept', async () => {
+    const userName = `${'n'.repeat(239)}${'😀'.repeat(8)}`
+    for (const externalId of ['long-1', 'long-2']) {
+      const entry = await accounts.enter(zone, provider(), { userName, externalId, amr: ['ext'] })
+      assert.equal(entry.outcome, 'entered')
+      checkLengths(entry.user)
+      assert.match(entry.user.userName, externalId === 'long-1' ? /^n{239}😀{8}$/u : /^n{239}😀{3}-[\w-]{8}$/u)
+      assert.match(entry.user.email, /^n+@user\.from\.corp\.cf$/)
+    }
   })
 
   it('creates an account even if another user took its predictable suffixed name', async () => {

@@ -1,6 +1,7 @@
 // Untrusted values on pages: names chosen by clients and users, links and images of operators, descriptions with
 // parameters. `html` escapes markup; this file prevents spoofing: strings cannot change the direction of surrounding text,
 // links cannot run scripts, images must be PNG.
+import { beginningOf } from '../../base/text/beginning.ts'
 import { base64In } from '../../base/text/base64.ts'
 import { html } from '../../base/html.ts'
 import type { Html } from '../../base/html.ts'
@@ -20,8 +21,7 @@ export function plain(text: string, limit = 200): string {
   const start = text.trimStart().slice(0, 4 * limit) // texts of a zone may have a megabyte, which every page would read
   const clean = start.replace(CONTROLS, ' ').replace(DIRECTION, '').trim()
   if (clean.length <= limit && start.length < 4 * limit) return clean
-  const half = /[\ud800-\udbff]$/ // a cut through a pair leaves its first half
-  return `${clean.slice(0, limit).replace(half, '').trimEnd()}…`
+  return `${beginningOf(clean, limit).trimEnd()}…`
 }
 
 /** `plain` in an element of its own direction, so that it cannot reorder the words around it. */
