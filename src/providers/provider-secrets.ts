@@ -157,18 +157,19 @@ const SENT: Readonly<Record<string, { readonly to: readonly string[]; readonly b
 export const movedSecrets = (before: JsonRecord, after: JsonRecord): readonly string[] =>
   Object.entries(SENT).flatMap(([secret, { to, by }]) => {
     if (!isText(before[secret]) || before[secret] !== after[secret]) return []
-    const former = new Set(to.flatMap(name => placesIn(before[name])))
-    const isMoved = to.some(name => placesIn(after[name]).some(place => !former.has(place)))
+    const former = new Set(to.flatMap(name => placesIn(name, before)))
+    const isMoved = to.some(name => placesIn(name, after).some(place => !former.has(place)))
     return isMoved || Object.entries(by).some(([name, unset]) => (before[name] ?? unset) !== (after[name] ?? unset))
       ? [secret]
       : []
   })
 
-/** Scheme, host and port of each URL; other text as it is. */
-const placesIn = (urls: unknown): readonly string[] =>
-  isText(urls)
-    ? urls
-        .split(/\s+/)
-        .filter(url => url !== '')
-        .map(url => (URL.canParse(url) ? `${new URL(url).protocol}//${new URL(url).host}` : url))
-    : []
+/**
+ * Scheme, host and port of each URL; other text as it is. A discovery document with all of its URL: it names another server, and users
+ * of its host may publish documents there, too.
+ */
+function placesIn(name: string, { [name]: urls }: JsonRecord): readonly string[] {
+  const places = isText(urls) ? urls.split(/\s+/).filter(url => url !== '') : []
+  if (name === 'discoveryUrl') return places
+  return places.map(url => (URL.canParse(url) ? `${new URL(url).protocol}//${new URL(url).host}` : url))
+}

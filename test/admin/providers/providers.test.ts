@@ -637,6 +637,11 @@ for (const mode of MODES) {
             after: oidc('kept', { discoveryUrl: elsewhere }),
           },
           {
+            name: 'another discovery document of the same host',
+            before: oidc('kept', { discoveryUrl: 'https://kept.example/.well-known/openid-configuration' }),
+            after: oidc('kept', { discoveryUrl: 'https://kept.example/eve/document.json' }),
+          },
+          {
             name: 'an additional LDAP server',
             before: ldap(),
             after: ldap({ baseUrl: 'ldap://directory.example ldap://e' }),
