@@ -72,9 +72,11 @@ export function explainClientScopes({
     if (removedBy.get(scope) !== undefined || !authorities.includes(scope)) {
       return { scope, outcome: 'removed', because: [own(scope)] }
     }
+    if (requested.length > 0 && !requested.includes(scope)) {
+      return { scope, outcome: 'not_requested', because: [notRequested(requested)] }
+    }
     if (refusal) return { scope, outcome: 'removed', because: [own(scope), refusal] }
-    if (removedBy.has(scope)) return { scope, outcome: 'granted', because: [own(scope), ...asked(scope, requested)] }
-    return { scope, outcome: 'not_requested', because: [notRequested(requested)] }
+    return { scope, outcome: 'granted', because: [own(scope), ...asked(scope, requested)] }
   })
 }
 

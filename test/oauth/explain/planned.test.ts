@@ -386,6 +386,14 @@ for (const mode of MODES) {
       assert.deepEqual(refused.scopes, [])
     })
 
+    it('reports authorities that a refused request does not name as not requested', async () => {
+      const question = { client_id: 'service', grant_type: 'client_credentials', scope: 'jobs.stop' }
+      const { decision, scopes } = await explained(server, question)
+      assert.equal(decision, 'refused')
+      const outcomes = new Map(scopes.map(({ scope, outcome }) => [scope, outcome]))
+      assert.deepEqual([outcomes.get('jobs.stop'), outcomes.get('jobs.run')], ['removed', 'not_requested'])
+    })
+
     // Covers POST /explain: `user_id`, `origin`
     it('names the rule of each refusal', async () => {
       const ask = (question: object) => explained(server, { grant_type: 'password', ...question })
