@@ -37,6 +37,14 @@ for (const mode of MODES) {
             allowedproviders: ['corp'],
           },
           {
+            client_id: 'tabs',
+            client_secret: 'x',
+            authorized_grant_types: ['authorization_code'],
+            scope: ['openid'],
+            redirect_uri: [REDIRECT_URI],
+            autoapprove: true,
+          },
+          {
             client_id: 'minimal',
             client_secret: 'x',
             authorized_grant_types: ['password'],
@@ -241,6 +249,28 @@ for (const mode of MODES) {
           assert.equal(asked.searchParams.get('prompt'), 'login')
           const { idToken } = await redeem(await comeBack(browser, asked.searchParams, { auth_time: now() }))
           assert.equal(idToken['auth_time'], now())
+        })
+      }
+
+      for (const demand of [{ prompt: 'login' }, { max_age: '60' }] satisfies Strings[]) {
+        it(`asks the provider again if the page of an older tab was to meet ${JSON.stringify(demand)}`, async () => {
+          const browser = server.browser()
+          const query = { ...REQUEST, client_id: 'tabs' }
+          const linkOn = (page: TestAnswer): string =>
+            /href="([^"]*\/login\/external\/corp[^"]*)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ??
+            assert.fail(page.text)
+          const older = await browser.send('/oauth/authorize', { query: { ...query, ...demand } })
+          const link = linkOn(await follow(browser, older))
+          await follow(browser, await browser.send('/oauth/authorize', { query }))
+          const first = await follow(browser, await browser.send(link))
+          const again = await comeBack(browser, first.location().searchParams, { auth_time: now() - 10_800 })
+          const asked = (await follow(browser, await browser.send(linkOn(again)))).location().searchParams
+          assert.equal(asked.get('prompt'), 'login')
+          const refused = await comeBack(browser, asked, { auth_time: now() - 10_800 })
+          assert.equal(refused.status, 403)
+          const anew = (await follow(browser, await browser.send(linkOn(again)))).location().searchParams
+          const answer = await comeBack(browser, anew, { auth_time: now() })
+          assert.ok(answer.location().searchParams.get('code'))
         })
       }
 

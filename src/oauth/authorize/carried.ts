@@ -15,6 +15,12 @@ export const ACCOUNT_WAS_CHOSEN = 'account_was_chosen'
 /** What this endpoint adds to the URL of a request with which the browser comes back. */
 export const MARKS: readonly string[] = [ASKED_FOR_HINT, ASKED_FOR_AGE, ACCOUNT_WAS_CHOSEN]
 
+/**
+ * When a request with `prompt=login` or `max_age` led to a sign-in, in milliseconds. Not protected: whoever can change it can
+ * also remove these parameters.
+ */
+export const ASKED_AT = 'asked_at'
+
 /** When and how the request first arrived, encrypted, so that a URL cannot forge it; valid in one browser only. */
 export const BEGUN = 'begun'
 
@@ -44,6 +50,7 @@ const CARRIED: readonly string[] = [
   'token_format',
   'authorities',
   ...MARKS,
+  ASKED_AT,
   BEGUN,
 ]
 

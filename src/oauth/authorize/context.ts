@@ -137,11 +137,10 @@ export const isMarked = ({ form, source }: Pick<AuthorizeContext, 'form' | 'sour
  * another provider may be earlier: at most so many seconds before the request, where they are given.
  */
 export function signedInSince(
-  { request: { visit }, source }: Pick<AuthorizeContext, 'request' | 'source'>,
+  { request: { visit }, begunAt }: { readonly request: FastifyRequest; readonly begunAt: Date | undefined },
   behaviour: Behaviour,
   seconds = Number.POSITIVE_INFINITY,
 ): boolean {
-  const begunAt = source?.begunAt
   if (begunAt === undefined || !visit?.signIn || visit.createdAt < begunAt) return false
   if (seconds === Number.POSITIVE_INFINITY) return true
   const signedInAt = signInTime(visit, behaviour)

@@ -574,7 +574,7 @@ describe('prompt=consent in standard', () => {
     const signed = await browser.signIn('marissa', 'koala')
     const page = await browser.send(signed.location().pathname + signed.location().search)
     assert.match(page.text, /application_authorization/)
-    assert.match(unescaped(page.text), /&prompt=consent"/)
+    assert.match(unescaped(page.text), /&prompt=login%20consent&asked_at=\d+"/)
   })
 })
 

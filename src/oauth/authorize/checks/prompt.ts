@@ -1,12 +1,14 @@
 // prompt and max_age (OpenID Connect Core §3.1.2.1): what a request requires of the sign-in, and the redirect to it.
+import { addSeconds } from '../../../base/clock.ts'
 import { leavesDevice } from '../../../model/safe-uri.ts'
 import type { FastifyReply } from 'fastify'
 import type { Behaviour } from '../../../model/compatibility.ts'
 import { OAuthError } from '../../../model/oauth-error.ts'
+import { BEGUN_SECONDS } from '../../../model/tokens/pushed-request.ts'
 import { offerAccountChoice } from '../../../web/account-choice.ts'
 import { goTo } from '../../../web/redirect.ts'
 import type { Form } from '../../../web/requests/form.ts'
-import { ACCOUNT_WAS_CHOSEN, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
+import { ACCOUNT_WAS_CHOSEN, ASKED_AT, ASKED_FOR_AGE, ASKED_FOR_HINT, carriedQuery } from '../carried.ts'
 import { AUTHORIZE_PATH, found, isMarked, signedInSince } from '../context.ts'
 import type { AuthorizeContext } from '../context.ts'
 import { refusal } from '../refusal.ts'
@@ -26,11 +28,15 @@ export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
   const silent = isSilent(params, deps.behaviour)
   const age = params.get('max_age')
   if (age !== undefined && !/^\d{1,10}$/.test(age)) throw refuse('The max_age must be a number of seconds')
-  // The parameters of a source cannot be removed as `without` does; the session records that the sign-in happened.
-  const wasDemanded = context.request.visit?.signIn?.wasDemanded === true && signedInSince(context, deps.behaviour)
-  const isNewLogin = wasDemanded || signedInSince(context, deps.behaviour, 0)
+  // The session shows whether the sign-in met the request: another tab may have begun it, for a request that demanded less.
+  const { request, source } = context
+  const asked = { request, begunAt: source ? source.begunAt : askedAt(context, deps) }
+  const wasDemanded = request.visit?.signIn?.wasDemanded === true && signedInSince(asked, deps.behaviour)
+  const isNewLogin = wasDemanded || signedInSince(asked, deps.behaviour, 0)
   const requestedAge = age === undefined ? defaultAge(context) : Number(age)
-  const maxAge = signedInSince(context, deps.behaviour, requestedAge) ? undefined : requestedAge
+  // The age that the client's record requires cannot be removed from a URL, so a mark there does not meet it.
+  const isMet = (source !== undefined || age !== undefined) && signedInSince(asked, deps.behaviour, requestedAge)
+  const maxAge = isMet ? undefined : requestedAge
   if (!deps.behaviour.promptWords) {
     const forceLogin = prompt === 'login' && !isNewLogin
     context.asked = {
@@ -54,10 +60,18 @@ export function readPrompt(context: AuthorizeContext, deps: OAuthDeps): void {
     chooseAccount:
       words.has('select_account') &&
       program === undefined &&
-      !signedInSince(context, deps.behaviour) &&
+      !(source && signedInSince(asked, deps.behaviour)) &&
       !isMarked(context, ACCOUNT_WAS_CHOSEN),
     maxAge,
   }
+}
+
+/** When the request asked for the sign-in, if that was not long ago. */
+function askedAt({ form }: AuthorizeContext, { clock }: OAuthDeps): Date | undefined {
+  const text = form.get(ASKED_AT) ?? ''
+  if (!/^\d{1,15}$/.test(text)) return undefined
+  const at = new Date(Number(text))
+  return clock.now() < addSeconds(at, BEGUN_SECONDS) ? at : undefined
 }
 
 /**
@@ -79,16 +93,16 @@ function defaultAge(context: AuthorizeContext): number | undefined {
 const MET_SECONDS = 600
 
 /**
- * Sends the browser to sign in. The sign-in meets `login`, `select_account` and `max_age`, so that the request that waits
- * continues without them (rows A10, A12).
+ * Sends the browser to sign in. The sign-in meets `select_account`, so that the request that waits continues without it. It keeps
+ * `login` and `max_age`, which the time of the sign-in has to meet. UAA: continues without them, too (rows A10, A12).
  */
 export async function signIn(
   context: AuthorizeContext,
-  { sessions, denial, urls, behaviour }: OAuthDeps,
+  { sessions, denial, urls, behaviour, clock }: OAuthDeps,
 ): Promise<FastifyReply> {
   const { request, reply, form, query, hinted, asked, source } = context
   const isRewritten = !source && isMetBySignIn(form)
-  const rest = isRewritten ? without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : []) : query()
+  const rest = isRewritten ? waitingQuery(form, behaviour, clock.now()) : query()
   const isNew = hinted !== undefined && !wasAskedForHint(context)
   const isDefault = asked.maxAge !== undefined && context.params.get('max_age') === undefined
   const marks = [isNew && ASKED_FOR_HINT, isDefault && !isMarked(context, ASKED_FOR_AGE) && ASKED_FOR_AGE]
@@ -122,6 +136,12 @@ const MET_BY_SIGN_IN = ['login', 'select_account']
 
 const isMetBySignIn = (form: Form): boolean =>
   asksForAge(form) || MET_BY_SIGN_IN.some(word => wordsOf(form.get('prompt') ?? '').has(word))
+
+/** The query with which a request continues that requires a sign-in. */
+function waitingQuery(form: Form, { upstreamAuthTime }: Behaviour, now: Date): string {
+  if (!upstreamAuthTime) return without(form, MET_BY_SIGN_IN, asksForAge(form) ? ['max_age'] : [])
+  return `${without(form, ['select_account'], [ASKED_AT])}&${ASKED_AT}=${now.getTime()}`
+}
 
 /** The query of the request without these values of `prompt` and without these parameters. */
 function without(form: Form, words: readonly string[], parameters: readonly string[]): string {
