@@ -49,6 +49,22 @@ export function checkMatch(condition: Condition, version: number): void {
   if (!meets(condition, version)) throw new ScimError(412, 'The resource has another version')
 }
 
+/** Deletes a record that meets the condition; throws 412 also when a change at the same moment makes it fail. */
+export async function deleteMatching<Found extends Pick<Versioned, 'version'>>(
+  condition: Condition,
+  find: () => Promise<Found>,
+  remove: (expected: number | undefined) => Promise<unknown>,
+): Promise<void> {
+  const { version } = await find()
+  checkMatch(condition, version)
+  try {
+    await remove(condition === 'any' || condition === undefined ? undefined : version)
+  } catch (error) {
+    checkMatch(condition, (await find()).version)
+    throw error
+  }
+}
+
 /** Whether `If-None-Match` names the version, so that a GET is answered 304. */
 export const isUnchanged = ({ headers }: FastifyRequest, version: number): boolean => {
   const condition = conditionOf(headers['if-none-match'])

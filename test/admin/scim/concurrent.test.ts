@@ -90,6 +90,29 @@ for (const kind of DATABASE_KINDS) {
       assert.equal((await read(`/Groups/${id}`)).meta.version, 'W/"1"')
     })
 
+    for (const [condition, status] of [
+      ['W/"0"', 412],
+      ['*', 204],
+    ] as const) {
+      it(`answer ${status} to a DELETE with If-Match: ${condition} that was overtaken`, async () => {
+        const { id } = await scim.createUser({
+          userName: `overtaken-${status}@example.org`,
+          password: 'correct horse 1',
+        })
+        const { users } = scim.server.store
+        const remove = users.delete.bind(users)
+        Object.assign(users, {
+          async delete(...args: Parameters<typeof remove>) {
+            Object.assign(users, { delete: remove })
+            await scim.send('PATCH', `/Users/${id}`, { body: patchOf({ op: 'add', path: 'title', value: 'guest' }) })
+            return remove(...args)
+          },
+        })
+        const answer = await scim.send('DELETE', `/Users/${id}`, { headers: { 'if-match': condition } })
+        assert.equal(answer.status, status, answer.text)
+      })
+    }
+
     it('are all applied by PATCH /Groups/{id} with If-Match: *', async () => {
       const id = await newGroup('deck')
       const bearer = await scim.tokenOf('writer')

@@ -10,7 +10,7 @@ import { createGroupMembers } from './group-members.ts'
 import { groupDefinitionOf, groupToJson, memberToJson } from './group-resource.ts'
 import { neededMembers } from '../patch/member-operations.ts'
 import type { Condition } from '../meta.ts'
-import { checkMatch } from '../meta.ts'
+import { deleteMatching } from '../meta.ts'
 import { readOperations } from '../patch/patch-operations.ts'
 import { readResource } from '../requests/reader.ts'
 import type { Context, Resource, Resources } from './resources.ts'
@@ -102,9 +102,11 @@ export function createScimGroups({ store, groups, service }: AdminDeps): Resourc
     },
 
     async delete({ zone, by }, id, condition: Condition) {
-      const { version } = await findGroup(store, zone, id)
-      checkMatch(condition, version)
-      await groups.delete(zone, id, { by, ...(condition !== undefined && { expected: version }) })
+      await deleteMatching(
+        condition,
+        () => findGroup(store, zone, id),
+        expected => groups.delete(zone, id, { by, ...(expected !== undefined && { expected }) }),
+      )
     },
   }
 }

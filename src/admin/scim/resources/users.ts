@@ -10,7 +10,7 @@ import { noSuchResource } from '../../../users/refusal.ts'
 import { namesOf } from '../schemas/attribute.ts'
 import type { Json, Names } from '../schemas/attribute.ts'
 import { ScimError } from '../error.ts'
-import { checkMatch } from '../meta.ts'
+import { checkMatch, deleteMatching } from '../meta.ts'
 import { passwordHashProblem } from '../../../model/users/password-hash.ts'
 import { readOperations } from '../patch/patch-operations.ts'
 import type { Operation } from '../patch/patch-operations.ts'
@@ -137,9 +137,11 @@ export function createScimUsers(deps: AdminDeps): Resources {
 
     async delete(context, id, condition) {
       const { zone, by } = context
-      const user = await findUser(store, zone, id)
-      checkMatch(condition, user.version)
-      await users.delete(zone, id, { by, ...(condition !== undefined && { expected: user.version }) })
+      await deleteMatching(
+        condition,
+        () => findUser(store, zone, id),
+        expected => users.delete(zone, id, { by, ...(expected !== undefined && { expected }) }),
+      )
     },
   }
 }
