@@ -4,6 +4,7 @@ import { readZoneBody, refuseBadId, refuseBadNames, refuseUnnamed } from '../../
 import { isJsonRecord, memberOf } from '../../../src/base/json.ts'
 import type { JsonRecord } from '../../../src/base/json.ts'
 import { clientFromJson, clientToJson } from '../../../src/clients/client-json.ts'
+import { fitsLogoutEntry, resolveRedirectUri } from '../../../src/clients/redirect-uri.ts'
 import type { Client } from '../../../src/model/clients/client.ts'
 import { behaviourOf } from '../../../src/model/compatibility.ts'
 import { OAuthError } from '../../../src/model/oauth-error.ts'
@@ -134,6 +135,8 @@ function refuseAll(problems: readonly { readonly key: string; readonly message: 
   if (problems.length > 0) throw new Refused()
 }
 
+const UNSAFE_URI = /^(?:javascript|data|vbscript):|\s/i
+
 const asSent = (value: unknown): JsonRecord => JSON.parse(JSON.stringify(value)) as JsonRecord // an object goes in
 
 function readClient(json: JsonRecord, exactRedirectUri: boolean): void {
@@ -142,7 +145,12 @@ function readClient(json: JsonRecord, exactRedirectUri: boolean): void {
   refuseAll(read.problems)
   const { definition, secrets } = read
   assert.match(definition.clientId, /^[^/\\\p{Cc}]{1,255}$/u)
-  for (const uri of definition.redirectUris) assert.doesNotMatch(uri, /^(?:javascript|data|vbscript):|\s/i)
+  // In uaa, clients without a grant that redirects may store any text (row A15).
+  for (const uri of definition.redirectUris.filter(each => UNSAFE_URI.test(each))) {
+    assert.equal(exactRedirectUri, false, uri)
+    assert.equal(resolveRedirectUri(definition, uri, { exactRedirectUri }), undefined)
+    assert.equal(fitsLogoutEntry(uri, uri), false)
+  }
   for (const scope of [...definition.scope, ...definition.authorities]) assert.match(scope, /^[^\s,]+$/)
   assert.equal(secrets.length > 0, typeof json['client_secret'] === 'string')
   const client: Client = { ...definition, zoneId: 'svc', secrets: [], createdAt: now, updatedAt: now }
