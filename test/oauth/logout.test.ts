@@ -315,6 +315,7 @@ describe('RP-Initiated Logout at /logout.do in standard', () => {
         assert.equal(answer.status, 400)
         assert.equal(answer.headers['location'], undefined)
         assert.match(answer.text, /The post_logout_redirect_uri is not registered for this client\./)
+        assert.ok(server.refusals.at(-1)?.includes(`post_logout_redirect_uri ${JSON.stringify(target)}`))
         assert.equal(await isSignedIn(browser), true)
         return
       }

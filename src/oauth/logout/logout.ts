@@ -95,6 +95,8 @@ async function showReturn(
   return showSignedOut({ request, reply }, offeredUrl, deps)
 }
 
+const MAX_LOGGED_LENGTH = 500
+
 /** RP-Initiated Logout §2, §3 (rows L2 to L5). */
 async function logoutForClient(
   exchange: Exchange,
@@ -115,6 +117,8 @@ async function logoutForClient(
   }
   const hint = await findHint(zone, params, deps)
   if (hint && target !== undefined && !isRegistered(hint.client, target)) {
+    const named = JSON.stringify(target.slice(0, MAX_LOGGED_LENGTH))
+    deps.log.refusal(`post_logout_redirect_uri ${named} is not registered for the client ${hint.client.clientId}`)
     throw new PageError(400, 'The post_logout_redirect_uri is not registered for this client.', {
       code: 'invalid_request',
     })
