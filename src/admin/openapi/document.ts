@@ -230,7 +230,7 @@ function operationObject(described: DescribedOperation, area: string, { behaviou
   }
 }
 
-/** UAA refuses a semicolon in a path (row P4); NUL is refused everywhere. */
+/** UAA refuses a semicolon in a path (row P4); no id has NUL. */
 const NO_SEMICOLON = '^[^\\u0000;]*$'
 
 /** The headers with which an administrator selects another zone. */
