@@ -5,6 +5,7 @@ import { digest } from '../base/secrets.ts'
 import { beginningOf } from '../base/text/beginning.ts'
 import type { Behaviour } from '../model/compatibility.ts'
 import { LDAP_ORIGIN } from '../model/zones/identity-provider.ts'
+import { MAX_NAME_LENGTH } from '../model/users/user.ts'
 import type { User } from '../model/users/user.ts'
 import type { Zone } from '../model/zones/zone.ts'
 import { AlreadyExists } from '../store/store.ts'
@@ -33,9 +34,6 @@ export interface Accounts {
   /** Finds and updates the user's account; undefined if there is none. */
   find(zone: Zone, provider: Origin, externalUser: ExternalUserWithRoles): Promise<Entry | undefined>
 }
-
-/** Characters, as of names that the APIs accept. */
-const MAX_NAME_LENGTH = 255
 
 const NOT_PRECREATED: ExternalRefusal = {
   outcome: 'refused',

@@ -34,6 +34,10 @@ export interface Answer {
 /** See `refusesRepeated`. */
 export type Repeated = 'every field' | 'all but targets'
 
+/** What the token endpoint and its neighbours refuse (row A3). */
+export const repeatedIn = ({ refuseRepeated }: Behaviour): Repeated | undefined =>
+  refuseRepeated ? 'all but targets' : undefined
+
 /** Ways of client authentication besides an `Authorization: Basic` header. */
 type Credential = 'form' | 'bearer' | 'none'
 

@@ -1,7 +1,20 @@
 // Sign-in for devices without a browser (RFC 8628).
 import { DEVICE_CODE_SECONDS, POLL_SECONDS } from '../../../model/tokens/device-code.ts'
 import type { Area, Facts } from '../description.ts'
-import { closed, json, may, must, oneOf, page, redirect, ref, text, whole, repeatable } from '../description.ts'
+import {
+  closed,
+  json,
+  may,
+  must,
+  oneOf,
+  page,
+  redirect,
+  ref,
+  text,
+  whole,
+  repeatable,
+  repeatedIn,
+} from '../description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
 const OFF = 'The zone does not support the protocol (`protocols.deviceGrant`).'
@@ -23,7 +36,7 @@ export function deviceArea({ service, behaviour }: Facts): Area {
     operations: {
       'POST /oauth/device_authorization': {
         summary: 'Get codes for a device',
-        refusesRepeated: behaviour.refuseRepeated ? 'all but targets' : undefined,
+        refusesRepeated: repeatedIn(behaviour),
         about: 'RFC 8628 §3.1. With `device_code` the device asks `/oauth/token` every `interval` seconds.',
         credentials: ['form', 'none'],
         form: {

@@ -21,6 +21,7 @@ import {
   texts,
   whole,
   repeatable,
+  repeatedIn,
 } from '../description.ts'
 
 /** Credentials of a client in a form. */
@@ -257,7 +258,7 @@ function approvalQuestion({ ownApprovalModel }: Facts['behaviour']): Schema {
 /** The endpoints of OAuth 2.0 and OpenID Connect. */
 export function oauthArea(facts: Facts): Area {
   const { form: tokenFields = {} } = tokenOperation()
-  const refusesRepeated = facts.behaviour.refuseRepeated ? 'all but targets' : undefined
+  const refusesRepeated = repeatedIn(facts.behaviour)
   const entity = { entity: must('The SAML entity id of the zone.') }
   return {
     name: 'OAuth and OpenID Connect',

@@ -17,6 +17,7 @@ import {
   textOrNull,
   texts,
   whole,
+  repeatedIn,
 } from '../description.ts'
 import { ASSERTION_FIELDS, CLIENT_FIELDS } from './oauth.ts'
 
@@ -79,7 +80,7 @@ const inspected = (fields: Fields): Fields => ({ ...fields, ...CLIENT_FIELDS, ..
 
 /** Introspection, revocation and lists. */
 export function tokensArea(facts: Facts): Area {
-  const refusesRepeated = facts.behaviour.refuseRepeated ? 'all but targets' : undefined
+  const refusesRepeated = repeatedIn(facts.behaviour)
   const token = { token: must('The token.'), token_type_hint: may('The type of the token.') }
   const checked = { token: must('The token.'), scopes: may('Comma-separated scopes that the token must have.') }
   const check: Operation = {
